@@ -1,0 +1,51 @@
+"""Sixfold: the Transformer of "Attention Is All You Need", from raw parallel text to a translator you can look into."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sixfold.config import Config, ModelConfig, TokenizerConfig, TrainingConfig, preset
+    from sixfold.errors import ConfigError, DataError, ModelFileError, RequestError, SixfoldError
+    from sixfold.modelfile import ModelFile
+    from sixfold.text.tokenizer import Tokenizer
+
+__version__ = "0.1.0"
+
+# Names are imported when they are first used, so that `import sixfold` costs nothing.
+_HOMES = {
+    "Config": "sixfold.config",
+    "ConfigError": "sixfold.errors",
+    "DataError": "sixfold.errors",
+    "ModelConfig": "sixfold.config",
+    "ModelFile": "sixfold.modelfile",
+    "ModelFileError": "sixfold.errors",
+    "RequestError": "sixfold.errors",
+    "SixfoldError": "sixfold.errors",
+    "Tokenizer": "sixfold.text.tokenizer",
+    "TokenizerConfig": "sixfold.config",
+    "TrainingConfig": "sixfold.config",
+    "preset": "sixfold.config",
+}
+
+__all__ = [
+    "Config",
+    "ConfigError",
+    "DataError",
+    "ModelConfig",
+    "ModelFile",
+    "ModelFileError",
+    "RequestError",
+    "SixfoldError",
+    "Tokenizer",
+    "TokenizerConfig",
+    "TrainingConfig",
+    "preset",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'sixfold' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)

@@ -1,0 +1,24 @@
+"""Shapes in signatures are checked while tests run; caches of converted models stay inside the test's own folder."""
+
+import os
+
+import pytest
+import torch
+from hypothesis import settings
+from jaxtyping import install_import_hook
+
+# Config is left out: its own checks are what tests are about.
+install_import_hook(["sixfold.decoding", "sixfold.explorer", "sixfold.model", "sixfold.training"], "beartype.beartype")
+
+# The same examples every time: a failure can be repeated, and CI does not fail by lot.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.load_profile("repeatable")
+
+# Several test processes with as many threads as cores each would fight over the cores.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIXFOLD_CACHE", str(tmp_path / "cache"))
