@@ -1,0 +1,370 @@
+"""Every setting: frozen dataclasses that check themselves, read from TOML and changed by dotted overrides."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+from sixfold.errors import ConfigError
+
+Kind = Literal["encoder-decoder", "encoder", "decoder"]
+Positions = Literal["sinusoidal", "learned", "rotary", "none"]
+Layout = Literal["interleaved", "halves"]
+Norm = Literal["layer", "rms"]
+NormPosition = Literal["post", "pre"]
+FeedForward = Literal["relu", "gelu", "gelu-tanh", "silu", "swiglu"]
+Compatibility = Literal["scaled-dot", "cosine", "additive"]
+Algorithm = Literal["bpe", "wordpiece", "unigram"]
+Schedule = Literal["noam", "inverse-sqrt", "cosine", "constant"]
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The shape of a Transformer. The defaults are the paper's base model."""
+
+    kind: Kind = "encoder-decoder"
+    vocab: int = 32000
+    d_model: int = 512
+    heads: int = 8
+    kv_heads: int = 0  # 0: as many as heads; fewer: grouped-query attention
+    d_ff: int = 2048
+    encoder_layers: int = 6
+    decoder_layers: int = 6
+    share_layers: bool = False  # one layer's weights serve the whole stack (ALBERT)
+
+    positions: Positions = "sinusoidal"
+    position_layout: Layout = "interleaved"  # which features make a (sin, cos) or a rotary pair
+    position_offset: int = 0  # number of the first position
+    rotary_base: float = 10000.0
+    max_length: int = 512  # rows of a learned table; longest sequence a cache is made for
+
+    compatibility: Compatibility = "scaled-dot"
+    feed_forward: FeedForward = "relu"
+    bias: bool = True  # in attention and feed-forward
+    norm: Norm = "layer"
+    norm_position: NormPosition = "post"
+    norm_eps: float = 1e-5
+    final_norm: bool = False  # a post-norm stack ends in one more norm; a pre-norm stack always does
+    dropout: float = 0.1
+
+    scale_embeddings: bool = True  # by sqrt(d_model)
+    share_embeddings: bool = True  # one table for source and target
+    embedding_norm: bool = False
+    token_types: int = 0  # segments, as in BERT
+    tie_output: bool = True  # the output projection is the target embedding
+    output_bias: bool = False
+    output_transform: bool = False  # dense, activation and norm before the projection, as in BERT
+
+    pad: int = 0
+    bos: int = 1
+    eos: int = 2
+    unk: int = 3
+
+    def __post_init__(self) -> None:
+        check_types(self, "model")
+        for name in ("vocab", "d_model", "heads", "d_ff", "max_length"):
+            require(1 <= getattr(self, name) <= 10**7, f"model.{name}", "1 to 10 million", getattr(self, name))
+        for name in ("kv_heads", "position_offset", "token_types"):
+            require(getattr(self, name) >= 0, f"model.{name}", "0 or more", getattr(self, name))
+        for name in self.stacks:
+            layers = getattr(self, f"{name}_layers")
+            require(1 <= layers <= 1000, f"model.{name}_layers", "1 to 1000", layers)
+        require(self.d_model % self.heads == 0, "model.heads", f"a divisor of d_model = {self.d_model}", self.heads)
+        require(self.heads % self.groups == 0, "model.kv_heads", f"a divisor of heads = {self.heads}", self.groups)
+        if self.positions == "rotary":
+            require(self.d_head % 2 == 0, "model.heads", "an even d_model / heads for rotary positions", self.d_head)
+        if self.positions == "sinusoidal":
+            require(self.d_model % 2 == 0, "model.d_model", "an even width for sinusoids", self.d_model)
+        require(0 <= self.dropout < 1, "model.dropout", "from 0 to below 1", self.dropout)
+        require(self.norm_eps > 0, "model.norm_eps", "above 0", self.norm_eps)
+        require(self.rotary_base > 1, "model.rotary_base", "above 1", self.rotary_base)
+        for name in ("pad", "bos", "eos", "unk"):
+            require(
+                0 <= getattr(self, name) < self.vocab, f"model.{name}", "an id in the vocabulary", getattr(self, name)
+            )
+
+    @property
+    def d_head(self) -> int:
+        return self.d_model // self.heads
+
+    @property
+    def groups(self) -> int:
+        """How many heads have keys and values of their own."""
+        return self.kv_heads or self.heads
+
+    @property
+    def ends_in_norm(self) -> bool:
+        return self.norm_position == "pre" or self.final_norm
+
+    @property
+    def stacks(self) -> tuple[str, ...]:
+        return {"encoder-decoder": ("encoder", "decoder"), "encoder": ("encoder",), "decoder": ("decoder",)}[self.kind]
+
+
+@dataclass(frozen=True)
+class TokenizerConfig:
+    """How the user's text becomes subwords."""
+
+    algorithm: Algorithm = "bpe"
+    vocab: int = 32000
+    tags: tuple[str, ...] = ()  # reserved ids such as <zh> and <en>
+    max_piece: int = 16  # longest learned piece, in characters
+    sample_lines: int = 2_000_000  # lines kept in memory while learning, drawn evenly from the whole text
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        check_types(self, "tokenizer")
+        for name in ("max_piece", "sample_lines"):
+            require(getattr(self, name) >= 1, f"tokenizer.{name}", "at least 1", getattr(self, name))
+        require(1 <= self.vocab <= 10**7, "tokenizer.vocab", "1 to 10 million", self.vocab)
+        for tag in self.tags:
+            fine = tag[:1].isalpha() and all(char.isalnum() or char in "-_" for char in tag)
+            require(fine, "tokenizer.tags", "a letter, then letters, digits, - and _", tag)
+            free = tag not in ("pad", "bos", "eos", "unk", "mask")
+            require(free, "tokenizer.tags", "a name that no special token has", tag)
+        require(len(set(self.tags)) == len(self.tags), "tokenizer.tags", "no tag twice", list(self.tags))
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How the weights are learned."""
+
+    steps: int = 100_000
+    learning_rate: float = 1e-3  # the peak; for noam, the factor before d_model ** -0.5
+    schedule: Schedule = "inverse-sqrt"
+    warmup: int = 4000
+    label_smoothing: float = 0.1
+    clip: float = 1.0  # largest gradient norm; 0: none
+    beta2: float = 0.98
+    weight_decay: float = 0.0
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        check_types(self, "training")
+        for name in ("steps", "warmup"):
+            require(getattr(self, name) >= 1, f"training.{name}", "at least 1", getattr(self, name))
+        require(self.learning_rate > 0, "training.learning_rate", "above 0", self.learning_rate)
+        for name in ("label_smoothing", "beta2"):
+            require(0 <= getattr(self, name) < 1, f"training.{name}", "from 0 to below 1", getattr(self, name))
+        for name in ("clip", "weight_decay"):
+            require(getattr(self, name) >= 0, f"training.{name}", "0 or more", getattr(self, name))
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """What decoding looks for.
+
+    A score is the sum of log-probabilities over length ** length_penalty, where <eos> counts as a token.
+    """
+
+    beam: int = 4
+    n_best: int = 1
+    length_penalty: float = 1.0
+    min_length: int = 1
+    max_length: int = 256
+    patience: float = 0.0  # end after beam × patience finished hypotheses; 0: when none can still win
+
+    def __post_init__(self) -> None:
+        check_types(self, "decoding")
+        for name in ("beam", "n_best", "max_length"):
+            require(getattr(self, name) >= 1, f"decoding.{name}", "at least 1", getattr(self, name))
+        require(self.n_best <= self.beam, "decoding.n_best", f"at most beam = {self.beam}", self.n_best)
+        fits = 0 <= self.min_length <= self.max_length
+        require(fits, "decoding.min_length", f"0 to max_length = {self.max_length}", self.min_length)
+        require(self.patience >= 0, "decoding.patience", "0 or more", self.patience)
+
+    @property
+    def enough(self) -> int:
+        """How many finished hypotheses end a search with patience; halves round up, as in CTranslate2."""
+        return max(self.n_best, math.floor(self.beam * self.patience + 0.5))
+
+    def normalise(self, total: float, length: int) -> float:
+        return total / length**self.length_penalty
+
+
+@dataclass(frozen=True)
+class Config:
+    """All of it: what a recipe file may say."""
+
+    model: ModelConfig = field(default_factory=ModelConfig)
+    tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+
+
+_BERT = {
+    "kind": "encoder", "vocab": 30522, "max_length": 512, "positions": "learned", "feed_forward": "gelu",
+    "scale_embeddings": False, "embedding_norm": True, "token_types": 2, "norm_eps": 1e-12,
+    "output_bias": True, "output_transform": True, "unk": 100, "bos": 101, "eos": 102,
+}  # fmt: skip
+_GPT2 = {
+    "kind": "decoder", "vocab": 50257, "max_length": 1024, "positions": "learned", "feed_forward": "gelu-tanh",
+    "norm_position": "pre", "scale_embeddings": False, "bos": 50256, "eos": 50256, "pad": 50256, "unk": 50256,
+}  # fmt: skip
+_LLAMA = {
+    "kind": "decoder", "max_length": 4096, "positions": "rotary", "position_layout": "halves",
+    "feed_forward": "swiglu", "norm": "rms", "norm_position": "pre", "bias": False, "dropout": 0.0,
+    "scale_embeddings": False, "tie_output": False, "pad": 0, "bos": 1, "eos": 2, "unk": 0,
+}  # fmt: skip
+
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "base": {},
+    "big": {"d_model": 1024, "heads": 16, "d_ff": 4096, "dropout": 0.3},
+    "small": {"vocab": 16000, "d_model": 384, "heads": 6, "d_ff": 1536, "encoder_layers": 8, "decoder_layers": 2,
+              "norm_position": "pre"},
+    "tiny": {"vocab": 8000, "d_model": 192, "heads": 4, "d_ff": 768, "encoder_layers": 3, "decoder_layers": 2,
+             "norm_position": "pre"},
+    "bert-base": {**_BERT, "d_model": 768, "heads": 12, "d_ff": 3072, "encoder_layers": 12},
+    "gpt2": {**_GPT2, "d_model": 768, "heads": 12, "d_ff": 3072, "decoder_layers": 12},
+    "llama-7b": {**_LLAMA, "norm_eps": 1e-6, "d_model": 4096, "heads": 32, "d_ff": 11008, "decoder_layers": 32},
+    "llama-tiny": {**_LLAMA, "vocab": 8000, "d_model": 256, "heads": 8, "kv_heads": 2, "d_ff": 704,
+                   "decoder_layers": 6, "max_length": 1024, "tie_output": True},
+}  # fmt: skip
+
+
+def preset(name: str) -> Config:
+    """The full configuration that a preset name stands for."""
+    if name not in PRESETS:
+        raise ConfigError(f"preset: expected one of {', '.join(PRESETS)}; got {name!r}", did_you_mean(name, PRESETS))
+    return from_dict({"model": dict(PRESETS[name]), "tokenizer": {"vocab": PRESETS[name].get("vocab", 32000)}})
+
+
+def load(path: Path) -> Config:
+    """Read a TOML file. A top-level `preset = "small"` says what its settings start from."""
+    try:
+        text = path.read_bytes().decode("utf-8")
+        tree = tomllib.loads(text)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        byte = f"0x{error.object[error.start]:02x} at offset {error.start}"
+        raise ConfigError(f"{path}: expected UTF-8; got byte {byte}", "save the file as UTF-8") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+    start = tree.pop("preset", None)
+    if start is not None and not isinstance(start, str):
+        raise ConfigError(f"{path}: preset: expected a name; got {start!r}")
+    base = to_dict(preset(start)) if start else {}
+    return from_dict(merge(base, tree))
+
+
+def override(config: Config, assignments: Iterable[str]) -> Config:
+    """Apply `model.heads=4` style changes, in order, and check the result as a whole."""
+    tree = to_dict(config)
+    for assignment in assignments:
+        path, separator, text = assignment.partition("=")
+        section, dot, key = path.strip().partition(".")
+        if not separator or not dot:
+            raise ConfigError(
+                f"--set: expected section.key=value; got {assignment!r}", "for example: --set model.heads=4"
+            )
+        tree.setdefault(section, {})[key] = parse_value(text.strip())
+    return from_dict(tree)
+
+
+def to_dict(config: Any) -> dict[str, Any]:
+    """Plain values, ready for JSON."""
+    tree: dict[str, Any] = dataclasses.asdict(config)
+    return tree
+
+
+def from_dict(tree: Mapping[str, Any]) -> Config:
+    """The inverse of to_dict; sections and keys that are left out keep their defaults."""
+    hints = get_type_hints(Config)
+    for section, values in tree.items():
+        if section not in hints:
+            known = ", ".join(hints)
+            raise ConfigError(f"{section!r}: expected a section ({known})", did_you_mean(section, hints))
+        if not isinstance(values, Mapping):
+            raise ConfigError(f"{section}: expected a section; got {values!r}", f"write {section}.key = value")
+    return Config(**{name: section_from(hints[name], name, values) for name, values in tree.items()})
+
+
+Section = TypeVar("Section")
+
+
+def section_from(section: type[Section], path: str, values: Mapping[str, Any]) -> Section:
+    """One section from plain values; every unknown key is named, the closest known one suggested."""
+    hints = get_type_hints(section)
+    for key in values:
+        if key not in hints:
+            raise ConfigError(f"{path}.{key}: no such setting", did_you_mean(key, hints))
+    return section(**{key: coerce(hints[key], value) for key, value in values.items()})
+
+
+def to_toml(config: Config) -> str:
+    """The whole configuration, every value written out."""
+    blocks = []
+    for section, values in to_dict(config).items():
+        lines = [f"{key} = {toml_value(value)}" for key, value in values.items()]
+        blocks.append("\n".join([f"[{section}]", *lines]))
+    return "\n\n".join(blocks) + "\n"
+
+
+def toml_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(toml_value(item) for item in value) + "]"
+    return repr(value)
+
+
+def parse_value(text: str) -> Any:
+    """A value as TOML writes it; what is not valid TOML is a plain string, so quotes may be left out."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (ValueError, RecursionError):  # TOMLDecodeError is a ValueError, and so is a number of 5,000 digits
+        return text
+
+
+def merge(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in change.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = merge(merged[key], value) if both else value
+    return merged
+
+
+def coerce(hint: Any, value: Any) -> Any:
+    """TOML and JSON have no tuples and may write 1 for 1.0."""
+    if get_origin(hint) is tuple and isinstance(value, list):
+        return tuple(value)
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    return value
+
+
+def check_types(section: Any, path: str) -> None:
+    for name, hint in get_type_hints(type(section)).items():
+        value = getattr(section, name)
+        where = f"{path}.{name}"
+        if get_origin(hint) is Literal:
+            choices = get_args(hint)
+            if value not in choices:
+                expected = "one of " + ", ".join(map(str, choices))
+                raise ConfigError(f"{where}: expected {expected}; got {value!r}", did_you_mean(str(value), choices))
+        elif get_origin(hint) is tuple:
+            strings = isinstance(value, tuple) and all(isinstance(item, str) for item in value)
+            require(strings, where, "a list of strings", value)
+        else:
+            # bool is a subclass of int, so the exact type is asked for.
+            require(type(value) is hint, where, f"{'an' if hint is int else 'a'} {hint.__name__}", value)
+            require(hint is not float or math.isfinite(value), where, "a finite number", value)
+
+
+def require(condition: bool, where: str, expected: str, got: object) -> None:
+    if not condition:
+        raise ConfigError(f"{where}: expected {expected}; got {got!r}")
+
+
+def did_you_mean(name: str, known: Iterable[Any]) -> str | None:
+    close = difflib.get_close_matches(name, [str(item) for item in known], n=1)
+    return f"did you mean {close[0]!r}?" if close else None
