@@ -1,0 +1,160 @@
+"""Learn a tokeniser from the user's own text, in memory that does not grow with the text."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import tokenizers
+from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
+
+from sixfold.config import TokenizerConfig
+from sixfold.errors import ConfigError, DataError
+from sixfold.text.tokenizer import BYTES, SPECIALS, Tokenizer, is_surrogate
+
+# A piece never crosses these borders. Han and other scripts part, digits stand alone, and no run is longer than 64
+# characters, so that one endless line cannot make encoding slow.
+PIECES = r" ?\p{Han}{1,64}| ?[\p{L}\p{M}&&[^\p{Han}]]{1,64}| ?\p{N}| ?[^\s\p{L}\p{M}\p{N}]{1,64}|\s{1,64}(?!\S)|\s"
+LONGEST = 4096  # characters of a line that are learned from as one
+COVERAGE = 0.9995  # share of all characters that the alphabet keeps; the rest is spelt in bytes
+
+
+def train_tokenizer(lines: Iterable[str], config: TokenizerConfig, progress: bool = False) -> Tokenizer:
+    """Learn pieces from lines. Ids: the specials, the tags, 256 bytes, then what was learned."""
+    reserved = [*SPECIALS, *(f"<{tag}>" for tag in config.tags), *BYTES]
+    room = config.vocab - len(reserved)
+    if room < 16:
+        raise ConfigError(
+            f"tokenizer.vocab: expected at least {len(reserved) + 16} "
+            f"({len(reserved)} ids are reserved for specials, tags and bytes); got {config.vocab}"
+        )
+    sample, characters = draw(lines, config.sample_lines, config.seed)
+    alphabet = choose_alphabet(characters, room // 2)
+    if not alphabet:
+        raise DataError("tokenizer: expected text to learn from; got none")
+    rust = tokenizers.Tokenizer(MODELS[config.algorithm]({}))
+    rust.normalizer = normalizers.Replace(Regex(r"\A(?=[^\p{Han}])"), " ")
+    rust.pre_tokenizer = pieces = pre_tokenizers.Split(Regex(PIECES), "isolated")
+    if config.algorithm == "wordpiece":  # its trainer knows no longest piece, so that it must not see longer words
+        shorter = Regex(PIECES.replace("64", str(max(1, config.max_piece - 1))))
+        rust.pre_tokenizer = pre_tokenizers.Split(shorter, "isolated")
+    trainer = TRAINERS[config.algorithm](config, reserved, progress)
+    rust.train_from_iterator(within(sample, alphabet), trainer, length=len(sample))
+    learned = json.loads(rust.to_str())["model"]
+    # The trainer marks reserved ids as added tokens, which would be found in running text. The model is built anew
+    # without them, so that a user who writes "<eos>" gets these five characters.
+    final = tokenizers.Tokenizer(MODELS[config.algorithm](learned))
+    final.normalizer = rust.normalizer
+    final.pre_tokenizer = pieces
+    if config.algorithm != "bpe":
+        # The sample need not hold every character of the alphabet.
+        final.pre_tokenizer = isolate_unknown(alphabet & final.get_vocab().keys(), pieces)
+    final.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
+    # Through JSON once, so that a fresh tokeniser is to the last digit the one that will be loaded.
+    return Tokenizer.from_json(Tokenizer(final, config.algorithm, config.tags).to_json())
+
+
+def draw(lines: Iterable[str], size: int, seed: int) -> tuple[list[str], Counter[str]]:
+    """An even sample of at most `size` lines (reservoir sampling), and how often each character occurs in them all."""
+    pick = random.Random(seed)
+    kept: list[str] = []
+    characters: Counter[str] = Counter()
+    # A line without end is cut, so that the sample is bounded in bytes too.
+    short = (line[first : first + LONGEST] for line in lines for first in range(0, len(line), LONGEST))
+    for number, line in enumerate(short):
+        characters.update(line)
+        if len(kept) < size:
+            kept.append(line)
+        else:
+            slot = pick.randrange(number + 1)
+            if slot < size:
+                kept[slot] = line
+    return kept, characters
+
+
+def choose_alphabet(characters: Counter[str], limit: int) -> set[str]:
+    """The most frequent characters until COVERAGE is reached or `limit` are chosen."""
+    total = sum(characters.values())
+    chosen: set[str] = set()
+    seen = 0
+    # Ties are broken by code point: the order of a Counter depends on the order of the text.
+    for char, count in sorted(characters.items(), key=lambda item: (-item[1], item[0])):
+        if len(chosen) >= limit or seen >= COVERAGE * total:
+            break
+        seen += count
+        if not is_surrogate(char):
+            chosen.add(char)
+    return chosen | {" "} if chosen else chosen
+
+
+def within(lines: Iterable[str], alphabet: set[str]) -> Iterator[str]:
+    """The runs of known characters, so that a trainer never sees one that the vocabulary has no room for."""
+    for line in lines:
+        if alphabet.issuperset(line):
+            yield line
+        else:
+            known = "".join(char if char in alphabet else "\n" for char in line)
+            yield from filter(None, known.split("\n"))
+
+
+def isolate_unknown(alphabet: set[str], pieces: pre_tokenizers.PreTokenizer) -> pre_tokenizers.PreTokenizer:
+    """A character outside the alphabet stands alone.
+
+    WordPiece would give up its whole word, and unigram would report one offset for a run of such characters.
+    """
+    members = "".join(f"\\x{{{ord(char):x}}}" for char in sorted(alphabet))
+    unknown = pre_tokenizers.Split(Regex(f"[^{members}]"), "isolated")
+    return pre_tokenizers.Sequence([unknown, pieces])
+
+
+def _bpe(learned: dict[str, Any]) -> models.Model:
+    merges = [tuple(pair) for pair in learned.get("merges", [])]
+    return models.BPE(learned.get("vocab", {}), merges, byte_fallback=True)
+
+
+def _wordpiece(learned: dict[str, Any]) -> models.Model:
+    return models.WordPiece(
+        learned.get("vocab", {}), unk_token="<unk>", continuing_subword_prefix="", max_input_chars_per_word=80
+    )
+
+
+def _unigram(learned: dict[str, Any]) -> models.Model:
+    if not learned:
+        return models.Unigram()
+    # Ids must not depend on the order of the trainer's hash tables: it gives each character that it did not choose,
+    # but must keep, a score a little under the one before. They all get the lowest score that was earned.
+    pieces = [(piece, round(score, 6)) for piece, score in learned["vocab"]]
+    first = 1 + max(index for index, (piece, _) in enumerate(pieces) if piece == BYTES[-1])
+    floor = min((score for piece, score in pieces[first:] if len(piece) > 1), default=-20.0)
+    earned = [(piece, max(score, floor)) for piece, score in pieces[first:]]
+    vocab = pieces[:first] + sorted(earned, key=lambda item: (-item[1], item[0]))
+    return models.Unigram(vocab, unk_id=SPECIALS.index("<unk>"), byte_fallback=True)
+
+
+def _bpe_trainer(config: TokenizerConfig, reserved: list[str], progress: bool) -> trainers.Trainer:
+    return trainers.BpeTrainer(
+        vocab_size=config.vocab, special_tokens=reserved, show_progress=progress, max_token_length=config.max_piece
+    )
+
+
+def _wordpiece_trainer(config: TokenizerConfig, reserved: list[str], progress: bool) -> trainers.Trainer:
+    return trainers.WordPieceTrainer(
+        vocab_size=config.vocab, special_tokens=reserved, show_progress=progress, continuing_subword_prefix=""
+    )
+
+
+def _unigram_trainer(config: TokenizerConfig, reserved: list[str], progress: bool) -> trainers.Trainer:
+    return trainers.UnigramTrainer(
+        vocab_size=config.vocab,
+        special_tokens=reserved,
+        unk_token="<unk>",
+        show_progress=progress,
+        max_piece_length=config.max_piece,
+    )
+
+
+MODELS = {"bpe": _bpe, "wordpiece": _wordpiece, "unigram": _unigram}
+TRAINERS = {"bpe": _bpe_trainer, "wordpiece": _wordpiece_trainer, "unigram": _unigram_trainer}
