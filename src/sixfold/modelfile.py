@@ -1,0 +1,144 @@
+"""One model, one file: weights, config, tokeniser and card in safetensors, read without torch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from sixfold import tensorfile
+from sixfold.config import Config, from_dict, to_dict
+from sixfold.errors import ConfigError, ModelFileError
+from sixfold.tensorfile import Tensor
+from sixfold.text.tokenizer import Tokenizer
+from sixfold.weights import canonical, check_weights, shapes
+
+FORMAT = "sixfold-model"
+VERSION = 1
+SCALE = "_scale"
+
+Storage = Literal["float32", "bfloat16", "int8"]
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A model as it lies on disk. Weights are mapped, and become float32 when asked for."""
+
+    config: Config
+    tensors: Mapping[str, Tensor]
+    tokenizer: Tokenizer | None = None
+    card: Mapping[str, Any] = field(default_factory=dict)
+    checksum: str = ""
+
+    def weight(self, name: str) -> np.ndarray:
+        """A weight in float32; shared weights answer to each of their names."""
+        name = canonical(self.config.model, name)
+        tensor = self.tensors[name]
+        if tensor.dtype != "I8":
+            return tensor.float32()
+        return dequantize(tensor.data, self.tensors[name + SCALE].data)
+
+    def weights(self) -> dict[str, np.ndarray]:
+        return {name: self.weight(name) for name in shapes(self.config.model)}
+
+    @property
+    def storage(self) -> str:
+        kinds = {tensor.dtype for tensor in self.tensors.values()}
+        return "int8" if "I8" in kinds else "bfloat16" if "BF16" in kinds else "float32"
+
+
+def save(
+    path: Path | str,
+    config: Config,
+    weights: Mapping[str, np.ndarray],
+    tokenizer: Tokenizer | None = None,
+    card: Mapping[str, Any] | None = None,
+    storage: Storage = "float32",
+) -> str:
+    """Write a model; returns its checksum. The weights must be those the config calls for, all of them and no more."""
+    check_weights(str(path), shapes(config.model), {name: array.shape for name, array in weights.items()})
+    if tokenizer is not None and tokenizer.vocab > config.model.vocab:
+        # Fewer is fine: published models round their tables up.
+        raise ModelFileError(
+            f"{path}: expected a tokeniser of at most model.vocab = {config.model.vocab} pieces; got {tokenizer.vocab}"
+        )
+    if storage not in STORAGES:
+        raise ConfigError(f"storage: expected one of {', '.join(STORAGES)}; got {storage!r}")
+    tensors: dict[str, Tensor] = {}
+    for name, array in weights.items():
+        tensors.update(STORAGES[storage](name, array))
+    metadata = {
+        "format": FORMAT,
+        "version": str(VERSION),
+        "config": json.dumps(to_dict(config)),
+        "tokenizer": tokenizer.to_json() if tokenizer else "",
+        "card": json.dumps(card or {}, ensure_ascii=False),
+    }
+    return tensorfile.write(Path(path), tensors, metadata)
+
+
+def load(path: Path | str, verify: bool = True) -> ModelFile:
+    """Read a model. `verify=False` skips the checksum, for a caller that has checked this very file before."""
+    tensors, metadata = tensorfile.read(Path(path), verify)
+    if metadata.get("format") != FORMAT:
+        raise ModelFileError(
+            f"{path}: a safetensors file, but not a Sixfold model",
+            "a Hugging Face folder is loaded with `sixfold import`",
+        )
+    version = metadata.get("version", "")
+    if version != str(VERSION):
+        raise ModelFileError(f"{path}: expected format {VERSION}; got {version!r}", "upgrade sixfold")
+    try:
+        config, card = from_dict(json.loads(metadata["config"])), json.loads(metadata["card"])
+        text, checksum = metadata["tokenizer"], metadata[tensorfile.CHECKSUM]
+        if not isinstance(card, dict):
+            raise TypeError("the card is not a table")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ConfigError) as error:
+        raise ModelFileError(f"{path}: its config or card cannot be read: {error}") from None
+    stored = {name: tensor.data.shape for name, tensor in tensors.items() if not name.endswith(SCALE)}
+    check_weights(str(path), shapes(config.model), stored)
+    scales = {name + SCALE: tensor.data.shape[:1] for name, tensor in tensors.items() if tensor.dtype == "I8"}
+    check_weights(str(path), scales, {name: t.data.shape for name, t in tensors.items() if name.endswith(SCALE)})
+    tokenizer = Tokenizer.from_json(text, f"{path}: tokenizer") if text else None
+    return ModelFile(config, tensors, tokenizer, card, checksum)
+
+
+def is_quantized(name: str, array: np.ndarray) -> bool:
+    """int8 is for matrices that multiply and for token tables; small tables of positions and segments stay exact."""
+    exact = (".position.", ".segment.", ".compatibility.")
+    return array.ndim == 2 and not any(part in name for part in exact)
+
+
+def quantize(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of int8 and one scale a row: value = int8 / scale. This is CTranslate2's scheme, to the bit."""
+    largest = np.abs(array).max(axis=1)
+    largest[largest == 0] = 127.0
+    largest = np.maximum(largest, np.float32(127) / np.finfo(np.float32).max)
+    scale = (127.0 / largest).astype(np.float32)
+    return np.rint(array * scale[:, None]).astype(np.int8), scale
+
+
+def dequantize(rows: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    return rows.astype(np.float32) / scale[:, None]
+
+
+def _store_float32(name: str, array: np.ndarray) -> dict[str, Tensor]:
+    return {name: Tensor("F32", array.astype(np.float32, copy=False))}
+
+
+def _store_bfloat16(name: str, array: np.ndarray) -> dict[str, Tensor]:
+    return {name: tensorfile.bfloat16(array)}
+
+
+def _store_int8(name: str, array: np.ndarray) -> dict[str, Tensor]:
+    if not is_quantized(name, array):
+        return _store_float32(name, array)
+    rows, scale = quantize(array)
+    return {name: Tensor("I8", rows), name + SCALE: Tensor("F32", scale)}
+
+
+STORAGES = {"float32": _store_float32, "bfloat16": _store_bfloat16, "int8": _store_int8}
