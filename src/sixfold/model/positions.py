@@ -1,0 +1,96 @@
+"""How a Transformer knows the order of its tokens: sinusoids, a learned table, rotations, or not at all."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from sixfold.config import Layout
+
+
+def angles(positions: Int[Tensor, "rows length"], width: int, base: float) -> Float[Tensor, "rows length pairs"]:
+    """pos / base^(2i/width) for each pair i of features, in double precision: float32 drifts at far positions."""
+    exponents = torch.arange(0, width, 2, dtype=torch.float64, device=positions.device) / width
+    return positions[..., None].double() * torch.pow(base, -exponents)
+
+
+def pair_up(
+    first: Float[Tensor, "*any pairs"], second: Float[Tensor, "*any pairs"], layout: Layout
+) -> Float[Tensor, "*any width"]:
+    """Lay two features a pair side by side (0 1 0 1 …) or in halves (0 0 … 1 1 …)."""
+    if layout == "interleaved":
+        return torch.stack((first, second), dim=-1).flatten(-2)
+    return torch.cat((first, second), dim=-1)
+
+
+def unpair(x: Float[Tensor, "*any width"], layout: Layout) -> tuple[Tensor, Tensor]:
+    """The inverse of pair_up."""
+    if layout == "interleaved":
+        return x[..., 0::2], x[..., 1::2]
+    first, second = x.chunk(2, dim=-1)
+    return first, second
+
+
+class Sinusoid(nn.Module):
+    """PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos(the same) (paper §3.5)."""
+
+    def __init__(self, d_model: int, layout: Layout, offset: int) -> None:
+        super().__init__()
+        self.d_model = d_model
+        self.layout = layout
+        self.offset = offset
+
+    def forward(self, positions: Int[Tensor, "rows length"]) -> Float[Tensor, "rows length d_model"]:
+        angle = angles(positions + self.offset, self.d_model, 10000.0)
+        return pair_up(angle.sin(), angle.cos(), self.layout).float()
+
+    def extra_repr(self) -> str:
+        return f"d_model={self.d_model}, layout={self.layout}"
+
+
+class LearnedPositions(nn.Embedding):
+    """One learned vector for each position."""
+
+    def __init__(self, d_model: int, max_length: int, offset: int) -> None:
+        super().__init__(offset + max_length, d_model)
+        self.offset = offset
+
+    def forward(self, positions: Int[Tensor, "rows length"]) -> Float[Tensor, "rows length d_model"]:
+        return super().forward(positions + self.offset)
+
+
+class Rotation(NamedTuple):
+    """The angles of each position, as rotary attention uses them."""
+
+    cos: Float[Tensor, "#rows 1 length d_head"]
+    sin: Float[Tensor, "#rows 1 length d_head"]
+    layout: Layout
+
+
+class Rotary(nn.Module):
+    """Turns each pair of features of queries and keys by an angle that grows with the position (RoFormer, eq. 14)."""
+
+    def __init__(self, d_head: int, layout: Layout, base: float) -> None:
+        super().__init__()
+        self.d_head = d_head
+        self.layout = layout
+        self.base = base
+
+    def forward(self, positions: Int[Tensor, "rows length"]) -> Rotation:
+        angle = angles(positions, self.d_head, self.base)[:, None]
+        both = pair_up(angle, angle, self.layout)
+        return Rotation(both.cos().float(), both.sin().float(), self.layout)
+
+    def extra_repr(self) -> str:
+        return f"d_head={self.d_head}, layout={self.layout}, base={self.base:g}"
+
+
+def rotate(
+    x: Float[Tensor, "rows heads length d_head"], rotation: Rotation
+) -> Float[Tensor, "rows heads length d_head"]:
+    first, second = unpair(x, rotation.layout)
+    quarter_turn = pair_up(-second, first, rotation.layout)
+    return (x * rotation.cos + quarter_turn * rotation.sin).to(x.dtype)

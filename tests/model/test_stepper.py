@@ -1,0 +1,105 @@
+from dataclasses import replace
+
+import pytest
+import torch
+from small_models import SMALL, random_batch, random_model, variants
+
+from sixfold.config import SearchOptions
+from sixfold.decoding.search import beam_search, greedy
+from sixfold.errors import RequestError
+from sixfold.model.stepper import Stepper, translate_stepper
+
+SINGLE = variants(pairs=False)
+
+
+class Uncached:
+    """The definition: run the whole model on everything written so far."""
+
+    def __init__(self, model, source, padding):
+        self.model, self.source, self.padding = model, source, padding
+        self.written = source.new_empty((len(source), 0))
+
+    def step(self, tokens):
+        self.written = torch.cat((self.written, tokens[:, None]), dim=1)
+        return self.model(self.source, self.written, self.padding)[:, -1]
+
+    def reorder(self, rows):
+        self.written, self.source, self.padding = self.written[rows], self.source[rows], self.padding[rows]
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_cached_steps_equal_the_whole_model(name):
+    config = SINGLE[name]
+    model = random_model(config)
+    sources, targets, padding = random_batch(config)
+    with torch.inference_mode():
+        whole = model(sources, targets, padding)
+    stepper = translate_stepper(model, sources, padding, room=8)
+    for step in range(targets.size(1)):
+        torch.testing.assert_close(stepper.step(targets[:, step]), whole[:, step], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_a_decoder_alone_steps_too_and_takes_a_prompt_at_once(name):
+    config = replace(SINGLE[name], kind="decoder")
+    model = random_model(config)
+    _, tokens, _ = random_batch(config, target=7)
+    with torch.inference_mode():
+        whole = model(tokens)
+    stepper = Stepper(model, room=10)
+    torch.testing.assert_close(stepper.feed(tokens[:, :4]), whole[:, 3], rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(stepper.feed(tokens[:, 4:6]), whole[:, 5], rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(stepper.step(tokens[:, 6]), whole[:, 6], rtol=1e-4, atol=1e-4)
+
+
+def test_a_reordered_cache_follows_the_survivors():
+    model = random_model(SMALL)
+    sources, _, padding = random_batch(SMALL)
+    stepper = translate_stepper(model, sources, padding, room=8)
+    plain = Uncached(model, sources, padding)
+    for rows in ([2, 0, 0, 1], [3, 3], [1], [0, 0, 0]):
+        tokens = torch.randint(4, 23, (len(plain.written),))
+        with torch.inference_mode():
+            torch.testing.assert_close(stepper.step(tokens), plain.step(tokens), rtol=1e-4, atol=1e-4)
+        stepper.reorder(torch.tensor(rows))
+        plain.reorder(torch.tensor(rows))
+
+
+@pytest.mark.parametrize("name", ["as is", "rotary", "grouped queries", "additive", "shared layers"])
+@pytest.mark.parametrize("beam", [1, 4])
+def test_cached_and_uncached_searches_agree(name, beam):
+    config = SINGLE[name]
+    model = random_model(config)
+    sources, _, padding = random_batch(config, rows=4)
+    begin = torch.full((4,), config.bos)
+    options = SearchOptions(beam=beam, n_best=beam, max_length=12)
+    cached = beam_search(translate_stepper(model, sources, padding, 12), begin, config.eos, options)
+    whole = beam_search(Uncached(model, sources, padding), begin, config.eos, options)
+    assert [[h.tokens for h in each] for each in cached] == [[h.tokens for h in each] for each in whole]
+
+
+def test_a_batch_decodes_as_each_sentence_does_alone():
+    model = random_model(SMALL)
+    sources, _, padding = random_batch(SMALL, rows=5)
+    options = SearchOptions(max_length=12)
+    together = greedy(translate_stepper(model, sources, padding, 12), torch.full((5,), 1), 2, options)
+    for row in range(5):
+        real = sources[row : row + 1, : int(padding[row].sum())]
+        (alone,) = greedy(translate_stepper(model, real, None, 12), torch.full((1,), 1), 2, options)
+        assert alone.tokens == together[row].tokens
+        assert alone.score == pytest.approx(together[row].score, abs=1e-4)
+
+
+def test_room_is_a_limit():
+    stepper = translate_stepper(random_model(SMALL), *random_batch(SMALL)[::2], room=2)
+    for _ in range(2):
+        stepper.step(torch.full((3,), 5))
+    with pytest.raises(RequestError, match="expected at most 2 tokens, the room of this cache; got 3"):
+        stepper.step(torch.full((3,), 5))
+
+
+def test_a_learned_table_limits_the_room():
+    config = replace(SMALL, positions="learned", max_length=6)
+    sources, _, padding = random_batch(config, source=5)
+    with pytest.raises(RequestError, match="expected at most 6"):
+        translate_stepper(random_model(config), sources, padding, room=7)
