@@ -1,0 +1,306 @@
+"""What the families of Hugging Face transformers call things: a literal table of weight names for each, and its config.
+
+Table rows read `ours: theirs`. Several names are stacked into one matrix; `{}` is the number of the layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sixfold.errors import ConfigError
+
+Settings = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Family:
+    """What one `model_type` calls things."""
+
+    config: Callable[[Settings, frozenset[str]], dict[str, Any]]
+    weights: Mapping[str, tuple[str, ...]]
+    prefix: str  # left out by checkpoints that were saved without a head
+    defaults: Settings  # what transformers assumes where config.json is silent
+    required: Settings  # flags that change what is computed, and the only value we compute
+    head: str  # the output projection, stored again where it is tied
+    transposed: tuple[str, ...] = ()  # stored as (inputs, outputs)
+    ignored: tuple[str, ...] = ()  # beginnings or endings of names that hold nothing we need
+
+
+def _pairs(table: Mapping[str, str | tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Both the weight and the bias of each row, where the row names a module."""
+    rows: dict[str, tuple[str, ...]] = {}
+    for ours, theirs in table.items():
+        names = (theirs,) if isinstance(theirs, str) else theirs
+        for kind in ("weight", "bias"):
+            rows[f"{ours}.{kind}"] = tuple(f"{name}.{kind}" for name in names)
+    return rows
+
+
+MARIAN = _pairs({
+    "encoder.embedding.token": "model.shared",
+    "encoder.layers.{}.self_attention.query_key_value": (
+        "model.encoder.layers.{}.self_attn.q_proj",
+        "model.encoder.layers.{}.self_attn.k_proj",
+        "model.encoder.layers.{}.self_attn.v_proj",
+    ),
+    "encoder.layers.{}.self_attention.output": "model.encoder.layers.{}.self_attn.out_proj",
+    "encoder.layers.{}.self_attention_norm": "model.encoder.layers.{}.self_attn_layer_norm",
+    "encoder.layers.{}.feed_forward.up": "model.encoder.layers.{}.fc1",
+    "encoder.layers.{}.feed_forward.down": "model.encoder.layers.{}.fc2",
+    "encoder.layers.{}.feed_forward_norm": "model.encoder.layers.{}.final_layer_norm",
+    "decoder.layers.{}.self_attention.query_key_value": (
+        "model.decoder.layers.{}.self_attn.q_proj",
+        "model.decoder.layers.{}.self_attn.k_proj",
+        "model.decoder.layers.{}.self_attn.v_proj",
+    ),
+    "decoder.layers.{}.self_attention.output": "model.decoder.layers.{}.self_attn.out_proj",
+    "decoder.layers.{}.self_attention_norm": "model.decoder.layers.{}.self_attn_layer_norm",
+    "decoder.layers.{}.cross_attention.query_key_value": (
+        "model.decoder.layers.{}.encoder_attn.q_proj",
+        "model.decoder.layers.{}.encoder_attn.k_proj",
+        "model.decoder.layers.{}.encoder_attn.v_proj",
+    ),
+    "decoder.layers.{}.cross_attention.output": "model.decoder.layers.{}.encoder_attn.out_proj",
+    "decoder.layers.{}.cross_attention_norm": "model.decoder.layers.{}.encoder_attn_layer_norm",
+    "decoder.layers.{}.feed_forward.up": "model.decoder.layers.{}.fc1",
+    "decoder.layers.{}.feed_forward.down": "model.decoder.layers.{}.fc2",
+    "decoder.layers.{}.feed_forward_norm": "model.decoder.layers.{}.final_layer_norm",
+}) | {"output.projection.bias": ("final_logits_bias",)}  # fmt: skip
+
+BERT = _pairs({
+    "encoder.embedding.token": "bert.embeddings.word_embeddings",
+    "encoder.embedding.position": "bert.embeddings.position_embeddings",
+    "encoder.embedding.segment": "bert.embeddings.token_type_embeddings",
+    "encoder.embedding.norm": "bert.embeddings.LayerNorm",
+    "encoder.layers.{}.self_attention.query_key_value": (
+        "bert.encoder.layer.{}.attention.self.query",
+        "bert.encoder.layer.{}.attention.self.key",
+        "bert.encoder.layer.{}.attention.self.value",
+    ),
+    "encoder.layers.{}.self_attention.output": "bert.encoder.layer.{}.attention.output.dense",
+    "encoder.layers.{}.self_attention_norm": "bert.encoder.layer.{}.attention.output.LayerNorm",
+    "encoder.layers.{}.feed_forward.up": "bert.encoder.layer.{}.intermediate.dense",
+    "encoder.layers.{}.feed_forward.down": "bert.encoder.layer.{}.output.dense",
+    "encoder.layers.{}.feed_forward_norm": "bert.encoder.layer.{}.output.LayerNorm",
+    "output.transform": "cls.predictions.transform.dense",
+    "output.norm": "cls.predictions.transform.LayerNorm",
+}) | {"output.projection.bias": ("cls.predictions.bias",)}  # fmt: skip
+
+GPT2 = _pairs({
+    "decoder.embedding.token": "transformer.wte",
+    "decoder.embedding.position": "transformer.wpe",
+    "decoder.layers.{}.self_attention.query_key_value": "transformer.h.{}.attn.c_attn",
+    "decoder.layers.{}.self_attention.output": "transformer.h.{}.attn.c_proj",
+    "decoder.layers.{}.self_attention_norm": "transformer.h.{}.ln_1",
+    "decoder.layers.{}.feed_forward.up": "transformer.h.{}.mlp.c_fc",
+    "decoder.layers.{}.feed_forward.down": "transformer.h.{}.mlp.c_proj",
+    "decoder.layers.{}.feed_forward_norm": "transformer.h.{}.ln_2",
+    "decoder.norm": "transformer.ln_f",
+    "output.projection": "lm_head",
+})  # fmt: skip
+
+LLAMA = _pairs({
+    "decoder.embedding.token": "model.embed_tokens",
+    "decoder.layers.{}.self_attention.query_key_value": (
+        "model.layers.{}.self_attn.q_proj",
+        "model.layers.{}.self_attn.k_proj",
+        "model.layers.{}.self_attn.v_proj",
+    ),
+    "decoder.layers.{}.self_attention.output": "model.layers.{}.self_attn.o_proj",
+    "decoder.layers.{}.self_attention_norm": "model.layers.{}.input_layernorm",
+    "decoder.layers.{}.feed_forward.gate": "model.layers.{}.mlp.gate_proj",
+    "decoder.layers.{}.feed_forward.up": "model.layers.{}.mlp.up_proj",
+    "decoder.layers.{}.feed_forward.down": "model.layers.{}.mlp.down_proj",
+    "decoder.layers.{}.feed_forward_norm": "model.layers.{}.post_attention_layernorm",
+    "decoder.norm": "model.norm",
+    "output.projection": "lm_head",
+})  # fmt: skip
+
+ACTIVATIONS = {
+    "relu": "relu", "gelu": "gelu", "swish": "silu", "silu": "silu", "gelu_new": "gelu-tanh",
+    "gelu_pytorch_tanh": "gelu-tanh", "gelu_fast": "gelu-tanh",
+}  # fmt: skip
+
+
+def _same(settings: Settings, *keys: str) -> Any:
+    """A value that they can set twice and we once."""
+    values = {settings[key] for key in keys if settings.get(key) is not None}
+    if len(values) != 1:
+        raise ConfigError(f"config.json: expected one value for {' and '.join(keys)}; got {sorted(values)}")
+    return values.pop()
+
+
+def _choose(settings: Settings, key: str, table: Mapping[Any, Any]) -> Any:
+    if settings[key] not in table:
+        raise ConfigError(f"config.json: {key}: expected one of {', '.join(map(str, table))}; got {settings[key]!r}")
+    return table[settings[key]]
+
+
+def _marian_config(settings: Settings, names: frozenset[str]) -> dict[str, Any]:
+    return {
+        "kind": "encoder-decoder",
+        "vocab": _same(settings, "vocab_size", "decoder_vocab_size"),
+        "d_model": settings["d_model"],
+        "heads": _same(settings, "encoder_attention_heads", "decoder_attention_heads"),
+        "d_ff": _same(settings, "encoder_ffn_dim", "decoder_ffn_dim"),
+        "encoder_layers": settings["encoder_layers"],
+        "decoder_layers": settings["decoder_layers"],
+        "positions": "sinusoidal",
+        "position_layout": "halves",
+        "max_length": settings["max_position_embeddings"],
+        "feed_forward": _choose(settings, "activation_function", ACTIVATIONS),
+        "scale_embeddings": settings["scale_embedding"],
+        "dropout": settings["dropout"],
+        "output_bias": True,
+        "pad": settings["pad_token_id"],
+        "bos": settings["decoder_start_token_id"],
+        "eos": _first(settings["eos_token_id"]),
+        "unk": settings.get("unk_token_id") or 1,  # Marian's vocabularies list it second, and no config says so
+    }
+
+
+def _bert_config(settings: Settings, names: frozenset[str]) -> dict[str, Any]:
+    head = "cls.predictions.transform.dense.weight" in names
+    known = settings["vocab_size"] > 102  # the published vocabularies put their specials at 100 to 102
+    return {
+        "kind": "encoder",
+        "vocab": settings["vocab_size"],
+        "d_model": settings["hidden_size"],
+        "heads": settings["num_attention_heads"],
+        "d_ff": settings["intermediate_size"],
+        "encoder_layers": settings["num_hidden_layers"],
+        "positions": "learned",
+        "max_length": settings["max_position_embeddings"],
+        "feed_forward": _choose(settings, "hidden_act", ACTIVATIONS),
+        "norm_eps": settings["layer_norm_eps"],
+        "dropout": settings["hidden_dropout_prob"],
+        "scale_embeddings": False,
+        "embedding_norm": True,
+        "token_types": settings["type_vocab_size"],
+        "output_transform": head,
+        "output_bias": head,
+        "pad": settings["pad_token_id"],
+        "bos": 101 if known else 0,
+        "eos": 102 if known else 0,
+        "unk": 100 if known else 0,
+    }
+
+
+def _gpt2_config(settings: Settings, names: frozenset[str]) -> dict[str, Any]:
+    eos = _first(settings["eos_token_id"])
+    return {
+        "kind": "decoder",
+        "vocab": settings["vocab_size"],
+        "d_model": settings["n_embd"],
+        "heads": settings["n_head"],
+        "d_ff": settings["n_inner"] or 4 * settings["n_embd"],
+        "decoder_layers": settings["n_layer"],
+        "positions": "learned",
+        "max_length": settings["n_positions"],
+        "feed_forward": _choose(settings, "activation_function", ACTIVATIONS),
+        "norm_position": "pre",
+        "norm_eps": settings["layer_norm_epsilon"],
+        "dropout": settings["resid_pdrop"],
+        "scale_embeddings": False,
+        "tie_output": settings["tie_word_embeddings"],
+        "pad": eos, "bos": _or(settings["bos_token_id"], eos), "eos": eos, "unk": eos,
+    }  # fmt: skip
+
+
+def _llama_config(settings: Settings, names: frozenset[str]) -> dict[str, Any]:
+    rope = settings.get("rope_parameters") or settings.get("rope_scaling") or {}
+    kind = rope.get("rope_type", rope.get("type", "default"))
+    if kind != "default":
+        raise ConfigError(f"config.json: rope type: expected 'default'; got {kind!r}")
+    if settings["head_dim"] not in (None, settings["hidden_size"] // settings["num_attention_heads"]):
+        raise ConfigError("config.json: head_dim: expected hidden_size / num_attention_heads")
+    if settings["mlp_bias"] != settings["attention_bias"]:
+        raise ConfigError("config.json: expected biases in attention and feed-forward, or in neither")
+    eos = _first(settings["eos_token_id"])
+    return {
+        "kind": "decoder",
+        "vocab": settings["vocab_size"],
+        "d_model": settings["hidden_size"],
+        "heads": settings["num_attention_heads"],
+        "kv_heads": settings["num_key_value_heads"] or settings["num_attention_heads"],
+        "d_ff": settings["intermediate_size"],
+        "decoder_layers": settings["num_hidden_layers"],
+        "positions": "rotary",
+        "position_layout": "halves",
+        "rotary_base": float(rope.get("rope_theta") or settings.get("rope_theta", 10000.0)),
+        "max_length": settings["max_position_embeddings"],
+        "feed_forward": _choose(settings, "hidden_act", {"silu": "swiglu"}),
+        "bias": settings["attention_bias"],
+        "norm": "rms",
+        "norm_position": "pre",
+        "norm_eps": settings["rms_norm_eps"],
+        "dropout": 0.0,
+        "scale_embeddings": False,
+        "tie_output": settings["tie_word_embeddings"],
+        "bos": _or(settings["bos_token_id"], eos), "eos": eos, "pad": _or(settings["pad_token_id"], eos), "unk": 0,
+    }  # fmt: skip
+
+
+def _first(value: Any) -> Any:
+    return value[0] if isinstance(value, list) else value
+
+
+def _or(value: Any, other: Any) -> Any:
+    return other if value is None or value < 0 else value
+
+
+FAMILIES = {
+    "marian": Family(
+        _marian_config, MARIAN, "model.",
+        defaults={
+            "vocab_size": 58101, "d_model": 1024, "encoder_layers": 12, "decoder_layers": 12, "encoder_ffn_dim": 4096,
+            "decoder_ffn_dim": 4096, "encoder_attention_heads": 16, "decoder_attention_heads": 16, "dropout": 0.1,
+            "max_position_embeddings": 1024, "activation_function": "gelu", "scale_embedding": False,
+            "pad_token_id": 58100, "eos_token_id": 0, "decoder_start_token_id": 58100,
+        },
+        required={
+            "share_encoder_decoder_embeddings": True, "static_position_embeddings": True, "normalize_before": False,
+            "normalize_embedding": False, "add_final_layer_norm": False, "tie_word_embeddings": True,
+        },
+        head="lm_head.", ignored=("model.encoder.embed_", "model.decoder.embed_"),
+    ),
+    "bert": Family(
+        _bert_config, BERT, "bert.",
+        defaults={
+            "vocab_size": 30522, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
+            "intermediate_size": 3072, "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "layer_norm_eps": 1e-12,
+            "max_position_embeddings": 512, "type_vocab_size": 2, "pad_token_id": 0,
+        },
+        required={
+            "is_decoder": False, "add_cross_attention": False, "position_embedding_type": "absolute",
+            "tie_word_embeddings": True,
+        },
+        head="cls.predictions.decoder.weight",
+        ignored=(
+            "bert.pooler.", "cls.seq_relationship.", "cls.predictions.decoder.bias", "bert.embeddings.position_ids",
+        ),
+    ),
+    "gpt2": Family(
+        _gpt2_config, GPT2, "transformer.",
+        defaults={
+            "vocab_size": 50257, "n_embd": 768, "n_layer": 12, "n_head": 12, "n_inner": None, "n_positions": 1024,
+            "activation_function": "gelu_new", "resid_pdrop": 0.1, "layer_norm_epsilon": 1e-5,
+            "bos_token_id": 50256, "eos_token_id": 50256, "tie_word_embeddings": True,
+        },
+        required={"scale_attn_weights": True, "scale_attn_by_inverse_layer_idx": False, "add_cross_attention": False},
+        head="lm_head.", transposed=(".attn.c_attn.weight", ".c_proj.weight", ".mlp.c_fc.weight"),
+        ignored=(".attn.bias", ".attn.masked_bias"),
+    ),
+    "llama": Family(
+        _llama_config, LLAMA, "model.",
+        defaults={
+            "vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
+            "num_attention_heads": 32, "num_key_value_heads": None, "head_dim": None, "hidden_act": "silu",
+            "max_position_embeddings": 2048, "rms_norm_eps": 1e-6, "attention_bias": False, "mlp_bias": False,
+            "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": None, "tie_word_embeddings": False,
+        },
+        required={}, head="lm_head.", ignored=(".rotary_emb.inv_freq",),
+    ),
+}  # fmt: skip

@@ -1,0 +1,164 @@
+"""Checkpoints of Hugging Face transformers: read a folder, translate it, and give weights back under their names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sixfold import tensorfile
+from sixfold.config import Config, ModelConfig, TokenizerConfig, section_from
+from sixfold.errors import ConfigError, ModelFileError, RequestError
+from sixfold.interop.families import FAMILIES, Family, Settings
+from sixfold.modelfile import ModelFile
+from sixfold.tensorfile import Tensor
+from sixfold.text.tokenizer import Tokenizer
+from sixfold.weights import check_weights, shapes
+
+
+def load_folder(folder: Path) -> ModelFile:
+    """A Hugging Face folder as a model: config.json, weights in safetensors, tokenizer.json where there is one."""
+    settings = _read_json(folder / "config.json")
+    arrays = {name: tensor.float32() for name, tensor in _read_tensors(folder).items()}
+    config, weights = translate(settings, arrays, str(folder))
+    path = folder / "tokenizer.json"
+    tokenizer = Tokenizer.load(path) if path.exists() else None
+    if tokenizer is not None and config.kind == "encoder":  # the configs of encoders do not say which ids are special
+        config = replace(tokenizer.fit(config), vocab=config.vocab)
+    tensors = {name: Tensor("F32", array) for name, array in weights.items()}
+    card = {"parent": f"{settings['model_type']} checkpoint {folder.resolve().name}"}
+    return ModelFile(Config(model=config, tokenizer=TokenizerConfig(vocab=config.vocab)), tensors, tokenizer, card)
+
+
+def translate(
+    settings: Settings, arrays: Mapping[str, np.ndarray], where: str = "checkpoint"
+) -> tuple[ModelConfig, dict[str, np.ndarray]]:
+    """Their config and weights as ours; what is missing or left over is named, all at once."""
+    kind = settings.get("model_type")
+    if not isinstance(kind, str) or kind not in FAMILIES:
+        raise ModelFileError(f"{where}: expected a model_type of {', '.join(FAMILIES)}; got {kind!r}")
+    family = FAMILIES[kind]
+    arrays = {_full_name(name, family): array for name, array in arrays.items()}
+    try:
+        for flag, value in family.required.items():
+            if settings.get(flag, value) != value:
+                raise ConfigError(f"config.json: {flag}: expected {value!r}; got {settings[flag]!r}")
+        config = section_from(ModelConfig, "model", family.config({**family.defaults, **settings}, frozenset(arrays)))
+    except ConfigError as error:
+        raise ModelFileError(f"{where}: {error}", error.hint) from None
+    except (TypeError, AttributeError, ValueError, LookupError, ZeroDivisionError) as error:
+        raise ModelFileError(f"{where}: config.json cannot be understood: {error}") from None
+    return config, _rename(config, family, arrays, where)
+
+
+def export_weights(config: ModelConfig, weights: Mapping[str, np.ndarray], kind: str) -> dict[str, np.ndarray]:
+    """Our weights under the names of a family: the inverse of `translate`, as a state dict without shared copies."""
+    family = FAMILIES[kind]
+    homeless = [name for name in weights if not _their_names(family, name)]
+    if homeless:
+        raise RequestError(f"{kind}: expected a model of that family; it has no place for {', '.join(homeless)}")
+    exported: dict[str, np.ndarray] = {}
+    for ours, array in weights.items():
+        theirs = _their_names(family, ours)
+        # Only attention is fused, and its parts are query, key, value.
+        wide, narrow = config.heads * config.d_head, config.groups * config.d_head
+        parts = np.split(array, (wide, wide + narrow)) if len(theirs) == 3 else [array]
+        exported |= {name: _orient(part, name, family) for name, part in zip(theirs, parts, strict=True)}
+    if "final_logits_bias" in exported:
+        exported["final_logits_bias"] = exported["final_logits_bias"][None]
+    return exported
+
+
+def _full_name(name: str, family: Family) -> str:
+    """Checkpoints saved without their head leave out the prefix; very old ones call norms gamma and beta."""
+    name = name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+    known = {theirs[0].split(".")[0] for theirs in family.weights.values()} | {"lm_head", "cls", "final_logits_bias"}
+    return name if name.split(".")[0] in known else family.prefix + name
+
+
+def _rename(config: ModelConfig, family: Family, arrays: Mapping[str, np.ndarray], where: str) -> dict[str, np.ndarray]:
+    weights: dict[str, np.ndarray] = {}
+    used: set[str] = set()
+    missing: list[str] = []
+    for ours in shapes(config):
+        theirs = _their_names(family, ours)
+        missing += [name for name in theirs if name not in arrays]
+        used.update(theirs)
+        if all(name in arrays for name in theirs):
+            parts = [np.atleast_1d(_orient(arrays[name], name, family)) for name in theirs]
+            alike = len({part.shape[1:] for part in parts}) == 1
+            weights[ours] = np.concatenate(parts) if alike else parts[0]  # whose shape will be refused
+    ignored = (*family.ignored, family.head) if config.tie_output else family.ignored
+    left = [name for name in arrays if name not in used and not name.startswith(ignored) and not name.endswith(ignored)]
+    if missing or left:
+        faults = [f"missing {name}" for name in missing] + [f"unexpected {name}" for name in left]
+        raise ModelFileError(f"{where}: the weights do not fit the config: {'; '.join(faults)}")
+    check_weights(where, shapes(config), {name: array.shape for name, array in weights.items()})
+    return weights
+
+
+def _their_names(family: Family, ours: str) -> tuple[str, ...]:
+    number = next((part for part in ours.split(".") if part.isdecimal()), "")
+    row = ours.replace(f".{number}.", ".{}.") if number else ours
+    return tuple(name.format(number) for name in family.weights.get(row, ()))
+
+
+def _orient(array: np.ndarray, name: str, family: Family) -> np.ndarray:
+    if name == "final_logits_bias":  # a matrix of one row
+        return array.reshape(-1)
+    return array.T if name.endswith(family.transposed or "\0") else array
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_bytes())
+    except OSError as error:
+        raise ModelFileError(f"{path}: {error.strerror}", "give a folder that save_pretrained wrote") from None
+    except (ValueError, RecursionError):
+        raise ModelFileError(f"{path}: not valid JSON") from None
+    if not isinstance(content, dict):
+        raise ModelFileError(f"{path}: expected a JSON object; got {type(content).__name__}")
+    return content
+
+
+def _read_tensors(folder: Path) -> dict[str, Tensor]:
+    """Whole or in shards; pickles only where there is nothing else."""
+    for name, read in (("model.safetensors", _read_safetensors), ("pytorch_model.bin", _read_pickle)):
+        if (folder / name).exists():
+            return read(folder / name)
+        index = folder / f"{name}.index.json"
+        if index.exists():
+            shards = _read_json(index).get("weight_map")
+            if not isinstance(shards, dict) or not all(_is_file_name(shard) for shard in shards.values()):
+                raise ModelFileError(f"{index}: expected a weight_map of file names; found none")
+            return {key: value for shard in sorted(set(shards.values())) for key, value in read(folder / shard).items()}
+    raise ModelFileError(
+        f"{folder}: expected model.safetensors or pytorch_model.bin, whole or in shards; found neither"
+    )
+
+
+def _is_file_name(shard: object) -> bool:
+    """In the folder itself: an index may not lead out of it."""
+    return isinstance(shard, str) and Path(shard).name == shard
+
+
+def _read_safetensors(path: Path) -> dict[str, Tensor]:
+    return tensorfile.read(path)[0]
+
+
+def _read_pickle(path: Path) -> dict[str, Tensor]:
+    """Old checkpoints exist only in this form. torch's restricted loader builds tensors and runs no code."""
+    try:
+        import torch
+    except ImportError:
+        raise ModelFileError(f"{path}: reading this format needs torch", "pip install 'sixfold[torch]'") from None
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        return {name: Tensor.of(value.float().numpy()) for name, value in state.items()}
+    except Exception as error:  # whatever a damaged or hostile pickle makes the loader raise
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise ModelFileError(f"{path}: expected a table of tensors and nothing else: {reason}") from None
