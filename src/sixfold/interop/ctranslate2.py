@@ -1,0 +1,211 @@
+"""A model file as CTranslate2 variables, in the names and the binary layout that its loader reads.
+
+Written here rather than through ctranslate2.specs, which imports torch where that is installed and would make the
+first translation wait for it.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from sixfold.config import ModelConfig
+from sixfold.errors import RequestError
+from sixfold.modelfile import SCALE, ModelFile
+from sixfold.weights import canonical, depth, has_cross_attention
+
+BINARY_VERSION = 6
+SPECS = {"encoder-decoder": ("TransformerSpec", 7), "decoder": ("TransformerDecoderSpec", 8)}
+DTYPES = ("float32", "int8", "int16", "int32", "float16", "bfloat16")  # in the order of their codes
+ACTIVATIONS = {"relu": 0, "gelu-tanh": 1, "silu": 2, "swiglu": 2, "gelu": 3}
+
+Variables = dict[str, np.ndarray]
+
+# Ours -> theirs, inside one layer. The fused projection of cross-attention is two matrices there.
+LAYER = {
+    "self_attention.query_key_value": "self_attention/linear_0",
+    "self_attention.output": "self_attention/linear_1",
+    "self_attention_norm": "self_attention/layer_norm",
+    "cross_attention.output": "attention/linear_2",
+    "cross_attention_norm": "attention/layer_norm",
+    "feed_forward.up": "ffn/linear_0",
+    "feed_forward.down": "ffn/linear_1",
+    "feed_forward_norm": "ffn/layer_norm",
+}
+GATED_LAYER = {**LAYER, "feed_forward.gate": "ffn/linear_0", "feed_forward.up": "ffn/linear_0_noact"}
+
+
+def check_supported(config: ModelConfig) -> None:
+    """Refuse by name what CTranslate2 has no computation for."""
+    reasons = {
+        "model.kind": (config.kind == "encoder", "an encoder-only model has nothing to decode"),
+        "model.compatibility": (config.compatibility != "scaled-dot", "it only knows scaled dot products"),
+        "model.token_types": (config.token_types > 0, "its encoder adds no token types"),
+        "model.output_transform": (config.output_transform, "its decoder has no layer before the projection"),
+    }
+    refused = [f"{name} = {getattr(config, name[6:])!r} ({why})" for name, (no, why) in reasons.items() if no]
+    if refused:
+        raise RequestError(
+            f"CTranslate2 cannot run {'; '.join(refused)}", "use the torch engine: pip install 'sixfold[torch]'"
+        )
+
+
+def convert(model: ModelFile, tokens: Sequence[str]) -> dict[str, bytes]:
+    """The files of a CTranslate2 model, by name. int8 rows go over as they are stored."""
+    config = model.config.model
+    check_supported(config)
+    assert len(tokens) == config.vocab
+    name, revision = SPECS[config.kind]
+    variables = dict(_variables(Weights(model)))
+    settings = {
+        "unk_token": tokens[config.unk], "bos_token": tokens[config.bos], "eos_token": tokens[config.eos],
+        "layer_norm_epsilon": config.norm_eps, "multi_query_attention": config.groups != config.heads,
+    }  # fmt: skip
+    if config.kind == "encoder-decoder":
+        settings |= {"decoder_start_token": tokens[config.bos], "add_source_bos": False, "add_source_eos": False}
+    vocabulary = "shared_vocabulary.json" if config.kind == "encoder-decoder" else "vocabulary.json"
+    return {
+        "model.bin": _serialise(name, revision, variables),
+        "config.json": json.dumps(settings).encode(),
+        vocabulary: json.dumps(list(tokens)).encode(),
+    }
+
+
+class Weights:
+    """A model's weights as stored int8 rows or float32, each array made once, so that shared ones are recognised."""
+
+    def __init__(self, model: ModelFile) -> None:
+        self.config = model.config.model
+        self.tensors = model.tensors
+        self._arrays: dict[str, np.ndarray] = {}
+        self._model = model
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        name = canonical(self.config, name)
+        if name not in self._arrays:
+            stored = self.tensors[name]
+            self._arrays[name] = stored.data if stored.dtype == "I8" else self._model.weight(name)
+        return self._arrays[name]
+
+    def scale(self, name: str) -> np.ndarray | None:
+        tensor = self.tensors.get(canonical(self.config, name) + SCALE)
+        return None if tensor is None else tensor.data
+
+
+def _variables(model: Weights) -> Iterator[tuple[str, np.ndarray]]:
+    config = model.config
+    for stack in config.stacks:
+        yield from _stack_settings(config, stack)
+        embeddings = "encoder/embeddings_0" if stack == "encoder" else "decoder/embeddings"
+        yield from _matrix(model, f"{stack}.embedding.token", embeddings)
+        if config.positions != "rotary":
+            yield f"{stack}/position_encodings/encodings", _position_table(model, stack)
+        if config.embedding_norm:
+            yield from _norm(model, f"{stack}.embedding.norm", f"{stack}/layernorm_embedding")
+        if config.ends_in_norm:
+            yield from _norm(model, f"{stack}.norm", f"{stack}/layer_norm")
+        for index in range(depth(config, stack)):
+            yield from _layer(model, stack, index)
+    yield from _matrix(model, "output.projection", "decoder/projection", bias=config.output_bias)
+
+
+def _stack_settings(config: ModelConfig, stack: str) -> Iterator[tuple[str, np.ndarray]]:
+    yield f"{stack}/num_heads", np.array(config.heads, np.int16)
+    yield f"{stack}/pre_norm", np.array(config.norm_position == "pre", np.int8)
+    yield f"{stack}/activation", np.array(ACTIVATIONS[config.feed_forward], np.int8)
+    yield f"{stack}/scale_embeddings", np.array(config.scale_embeddings, np.int8)
+    if stack == "encoder":
+        yield f"{stack}/embeddings_merge", np.array(0, np.int8)
+        yield f"{stack}/multi_query_attention", np.array(0, np.int8)
+    else:
+        yield f"{stack}/alignment_layer", np.array(-1, np.int16)
+        yield f"{stack}/alignment_heads", np.array(0, np.int16)  # 0: the mean of all heads
+        for flag in ("alibi", "alibi_use_positive_positions", "scale_alibi", "start_from_zero_embedding"):
+            yield f"{stack}/{flag}", np.array(0, np.int8)
+
+
+def _position_table(model: Weights, stack: str) -> np.ndarray:
+    """CTranslate2 adds a table of positions whatever we choose, so sinusoids and their absence become tables too."""
+    config = model.config
+    offset, rows = config.position_offset, config.max_length
+    if config.positions == "learned":
+        return model[f"{stack}.embedding.position.weight"][offset:]
+    table = np.zeros((rows, config.d_model), np.float32)
+    if config.positions == "sinusoidal":
+        pairs = np.arange(0, config.d_model, 2) / config.d_model
+        angles = np.arange(offset, offset + rows)[:, None] * 10000.0**-pairs
+        half = config.d_model // 2
+        first, second = (
+            (np.s_[0::2], np.s_[1::2]) if config.position_layout == "interleaved" else (np.s_[:half], np.s_[half:])
+        )
+        table[:, first], table[:, second] = np.sin(angles), np.cos(angles)
+    return table
+
+
+def _layer(model: Weights, stack: str, index: int) -> Iterator[tuple[str, np.ndarray]]:
+    config = model.config
+    ours, theirs = f"{stack}.layers.{index}", f"{stack}/layer_{index}"
+    cross = has_cross_attention(config, stack)
+    for name, target in (GATED_LAYER if config.feed_forward == "swiglu" else LAYER).items():
+        if name.startswith("cross_attention") and not cross:
+            continue
+        put = _norm if name.endswith("norm") else _matrix
+        yield from put(model, f"{ours}.{name}", f"{theirs}/{target}")
+    if cross:
+        width = config.heads * config.d_head
+        fused = f"{ours}.cross_attention.query_key_value"
+        yield from _matrix(model, fused, f"{theirs}/attention/linear_0", slice(None, width))
+        yield from _matrix(model, fused, f"{theirs}/attention/linear_1", slice(width, None))
+    for attention in ("self_attention", "attention") if cross else ("self_attention",):
+        if config.groups != config.heads:
+            yield f"{theirs}/{attention}/num_heads_kv", np.array(config.groups, np.int32)
+        if config.positions == "rotary" and attention == "self_attention":
+            yield f"{theirs}/{attention}/rotary_dim", np.array(0, np.int32)  # 0: all of the head
+            yield f"{theirs}/{attention}/rotary_interleave", np.array(config.position_layout == "interleaved", np.int8)
+            yield f"{theirs}/{attention}/rotary_base", np.array(config.rotary_base, np.float32)
+
+
+def _matrix(
+    model: Weights, ours: str, theirs: str, rows: slice = slice(None), bias: bool | None = None
+) -> Iterator[tuple[str, np.ndarray]]:
+    name = f"{ours}.weight"
+    yield f"{theirs}/weight", model[name][rows]
+    scale = model.scale(name)
+    if scale is not None:
+        yield f"{theirs}/weight_scale", scale[rows]
+    if bias or (bias is None and model.config.bias and ".embedding." not in ours):
+        yield f"{theirs}/bias", model[f"{ours}.bias"][rows]
+
+
+def _norm(model: Weights, ours: str, theirs: str) -> Iterator[tuple[str, np.ndarray]]:
+    yield f"{theirs}/gamma", model[f"{ours}.weight"]
+    if model.config.norm == "layer":
+        yield f"{theirs}/beta", model[f"{ours}.bias"]
+
+
+def _serialise(name: str, revision: int, variables: Variables) -> bytes:
+    """CTranslate2's container: a table of named arrays, then names that stand for an array already there."""
+    first_names: dict[tuple[int, tuple[int, ...]], str] = {}
+    aliases: list[tuple[str, str]] = []
+    parts = [struct.pack("<I", BINARY_VERSION), _string(name), struct.pack("<I", revision), b""]
+    count = 0
+    for variable, array in variables.items():
+        memory = (array.ctypes.data, array.shape)
+        if array.ndim > 0 and memory in first_names:
+            aliases.append((variable, first_names[memory]))
+            continue
+        first_names[memory] = variable
+        parts += [_string(variable), struct.pack(f"<B{array.ndim}I", array.ndim, *array.shape)]
+        parts += [struct.pack("<BI", DTYPES.index(array.dtype.name), array.nbytes), array.tobytes()]
+        count += 1
+    parts[3] = struct.pack("<I", count)
+    parts.append(struct.pack("<I", len(aliases)))
+    parts += [_string(alias) + _string(variable) for alias, variable in aliases]
+    return b"".join(parts)
+
+
+def _string(text: str) -> bytes:
+    return struct.pack("<H", len(text) + 1) + text.encode() + b"\0"

@@ -1,0 +1,134 @@
+import json
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from small_models import SMALL, in_memory, random_model
+
+from sixfold import modelfile
+from sixfold.config import Config, SearchOptions
+from sixfold.engines import cpu
+from sixfold.engines.cpu import CpuEngine, cache_home, cached_folder
+from sixfold.errors import RequestError
+from sixfold.model.transformer import weights_of
+
+GREEDY = SearchOptions(beam=1, max_length=9)
+BEAM = SearchOptions(beam=3, n_best=2, max_length=9)
+SOURCES = [[5, 6, 7, 2], [9, 2], [4, 5, 4, 5, 4, 2]]
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "m.safetensors"
+    modelfile.save(path, Config(model=SMALL), weights_of(random_model(SMALL)))
+    return modelfile.load(path)
+
+
+def test_the_converted_model_is_kept_by_checksum(file, monkeypatch):
+    first = CpuEngine(file, "float32").decode(SOURCES, GREEDY)
+    folder = cached_folder(file)
+    assert folder is not None
+    assert file.checksum.removeprefix("sha256:") in folder.name
+    assert sorted(path.name for path in folder.iterdir()) == ["config.json", "model.bin", "shared_vocabulary.json"]
+    assert json.loads((folder / "config.json").read_text())["eos_token"] == "2"
+    monkeypatch.setattr(cpu, "convert", None)  # it would fail if it were asked again
+    assert CpuEngine(file, "float32").decode(SOURCES, GREEDY) == first
+
+
+def test_other_weights_are_another_folder(file, tmp_path):
+    modelfile.save(tmp_path / "n.safetensors", Config(model=SMALL), weights_of(random_model(SMALL, seed=2)))
+    assert cached_folder(file) != cached_folder(modelfile.load(tmp_path / "n.safetensors"))
+
+
+def test_nothing_half_written_is_left_when_writing_fails(file, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cpu, "_write", full)
+    assert cached_folder(file) is None
+    assert list((cache_home() / "ctranslate2").iterdir()) == []
+    assert CpuEngine(file, "float32").decode(SOURCES, GREEDY)
+
+
+def test_it_works_where_nothing_can_be_written(file, tmp_path, monkeypatch):
+    expected = CpuEngine(file, "float32").decode(SOURCES, GREEDY)
+    blocked = tmp_path / "a-file"
+    blocked.write_text("")  # a folder cannot be made below a file, even by root
+    monkeypatch.setenv("SIXFOLD_CACHE", str(blocked))
+    assert cached_folder(file) is None
+    assert CpuEngine(file, "float32").decode(SOURCES, GREEDY) == expected
+
+
+def test_many_can_convert_at_once(file):
+    barrier = threading.Barrier(8)
+
+    def convert():
+        barrier.wait()
+        return cached_folder(file)
+
+    with ThreadPoolExecutor(8) as pool:
+        folders = list(pool.map(lambda _: convert(), range(8)))
+    assert len(set(folders)) == 1
+    assert os.listdir(cache_home() / "ctranslate2") == [folders[0].name]  # noqa: PTH208
+
+
+def test_threads_share_an_engine(file):
+    engine = CpuEngine(file, "float32", threads=1, workers=2)
+    expected = engine.decode(SOURCES, BEAM)
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda _: engine.decode(SOURCES, BEAM), range(64)))
+    assert all(result == expected for result in results)
+
+
+def test_a_batch_decodes_as_each_source_does_alone(file):
+    engine = CpuEngine(file, "float32")
+    together = engine.decode(SOURCES, BEAM)
+    for source, candidates in zip(SOURCES, together, strict=True):
+        (alone,) = engine.decode([source], BEAM)
+        assert [c.tokens for c in alone] == [c.tokens for c in candidates]
+
+
+def test_nothing_in_is_nothing_out(file):
+    assert CpuEngine(file).decode([]) == []
+
+
+def test_an_empty_source_is_refused(file):
+    with pytest.raises(RequestError, match="expected at least one token"):
+        CpuEngine(file).decode([[5, 2], []])
+
+
+def test_a_source_beyond_the_position_table_is_refused(file):
+    with pytest.raises(RequestError, match=r"expected at most 24 tokens \(model\.max_length\); got 25"):
+        CpuEngine(file).decode([[5] * 25])
+
+
+@pytest.mark.parametrize("ids", [[5, 23, 2], [-1, 2]])
+def test_ids_outside_the_vocabulary_are_refused(file, ids):
+    with pytest.raises(RequestError, match="source: expected ids from 0 to 22; got"):
+        CpuEngine(file).decode([ids])
+
+
+def test_a_target_ends_where_the_position_table_does(file):
+    (candidates,) = CpuEngine(file).decode([[5, 6, 2]], SearchOptions(min_length=200))
+    assert len(candidates[0].tokens) == SMALL.max_length
+
+
+def test_a_continuation_ends_there_too():
+    config = replace(SMALL, kind="decoder")
+    model = in_memory(config, random_model(config))
+    (candidates,) = CpuEngine(model).decode([[5] * 20], SearchOptions(min_length=200))
+    assert len(candidates[0].tokens) == SMALL.max_length - 20
+
+
+def test_the_n_best_are_found_whatever_the_patience(file):
+    options = SearchOptions(beam=4, n_best=4, patience=0.25, max_length=9)
+    assert all(len(each) == 4 for each in CpuEngine(file).decode(SOURCES, options))
+
+
+def test_a_damaged_cache_is_made_again(file):
+    expected = CpuEngine(file, "float32").decode(SOURCES, GREEDY)
+    (cached_folder(file) / "model.bin").write_bytes(b"")
+    assert CpuEngine(file, "float32").decode(SOURCES, GREEDY) == expected
+    assert (cached_folder(file) / "model.bin").stat().st_size > 0

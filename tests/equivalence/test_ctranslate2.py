@@ -1,0 +1,175 @@
+from dataclasses import replace
+
+import pytest
+import torch
+from small_models import OPTIONS, SMALL, in_memory, random_batch, random_model, run, variants
+
+from sixfold import modelfile
+from sixfold.config import Config, SearchOptions
+from sixfold.decoding.search import beam_search, greedy
+from sixfold.engines.cpu import CpuEngine
+from sixfold.errors import RequestError, SixfoldError
+from sixfold.interop.ctranslate2 import check_supported, convert
+from sixfold.model.stepper import Stepper, translate_stepper
+from sixfold.model.transformer import load_weights, weights_of
+
+LENGTH = 12
+
+
+def supported(config):
+    try:
+        check_supported(config)
+        return True
+    except SixfoldError:
+        return False
+
+
+VARIANTS = {name: config for name, config in variants().items() if supported(config)}
+
+
+def rows_of(sources, padding):
+    return [row[real].tolist() for row, real in zip(sources, padding, strict=True)]
+
+
+def eager_to_end(config, seed):
+    """A model whose <eos> is likely, so that hypotheses end at many lengths."""
+    config = replace(config, output_bias=True)
+    model = random_model(config, seed)
+    with torch.no_grad():
+        logits = run(model, config, *random_batch(config, seed=seed))
+        model.output.projection.bias[config.eos] += (logits.amax(-1) - logits[..., config.eos]).mean()
+    return config, model
+
+
+def compare(ours, theirs):
+    for hypotheses, candidates in zip(ours, theirs, strict=True):
+        assert [h.tokens for h in hypotheses] == [c.tokens for c in candidates]
+        assert [h.score for h in hypotheses] == pytest.approx([c.score for c in candidates], abs=1e-3)
+    return sum(len(h.tokens) < len(h.logprobs) for hypotheses in ours for h in hypotheses)
+
+
+def check(config, model, seed=1, patiences=(1.0, 1000.0)):
+    """Greedy, and beam 4 with both rules for ending; returns how many hypotheses ended in <eos>."""
+    sources, _, padding = random_batch(config, seed=seed)
+    engine = CpuEngine(in_memory(config, model), "float32", threads=1)
+    begin = torch.full((len(sources),), config.bos)
+    prompts = rows_of(sources, padding)
+    one = SearchOptions(beam=1, max_length=LENGTH)
+    ours = greedy(translate_stepper(model, sources, padding, LENGTH), begin, config.eos, one)
+    ended = compare([[each] for each in ours], engine.decode(prompts, one))
+    for patience in patiences:
+        its = SearchOptions(beam=4, n_best=2, max_length=LENGTH, patience=patience)
+        # Its search cannot tell that none can win; with endless patience it runs on and finds the same.
+        mine = replace(its, patience=0.0) if patience == 1000.0 else its
+        ours = beam_search(translate_stepper(model, sources, padding, LENGTH), begin, config.eos, mine)
+        ended += compare(ours, engine.decode(prompts, its))
+    return ended
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_ctranslate2_decodes_as_the_model_does(name):
+    check(VARIANTS[name], random_model(VARIANTS[name]))
+
+
+@pytest.mark.parametrize("name", [name for name in VARIANTS if "+" not in name])
+def test_ctranslate2_ends_as_the_model_does(name):
+    config, model = eager_to_end(VARIANTS[name], seed=1)
+    assert check(config, model) >= 2
+
+
+@pytest.mark.parametrize("seed", range(2, 10))
+def test_ctranslate2_agrees_on_other_weights_and_patience(seed):
+    config, model = eager_to_end(SMALL, seed)
+    check(config, model, seed, patiences=(0.5, 0.625, 1.0, 1.125, 1.5, 2.0, 1000.0))
+
+
+@pytest.mark.parametrize("length_penalty", [0.0, 0.5, 2.0])
+def test_length_penalties_agree(length_penalty):
+    config, model = eager_to_end(SMALL, 1)
+    sources, _, padding = random_batch(config)
+    options = SearchOptions(max_length=LENGTH, length_penalty=length_penalty)
+    ours = beam_search(translate_stepper(model, sources, padding, LENGTH), torch.full((3,), 1), 2, options)
+    engine = CpuEngine(in_memory(config, model), "float32")
+    compare(ours, engine.decode(rows_of(sources, padding), replace(options, patience=1000.0)))
+
+
+DECODERS = {
+    name: replace(config, kind="decoder")
+    for name, config in variants(pairs=False).items()
+    if supported(replace(config, kind="decoder"))
+}
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_decoder_only_models_continue_alike(name):
+    config, model = eager_to_end(DECODERS[name], 1)
+    _, prompts, _ = random_batch(config)
+    engine = CpuEngine(in_memory(config, model), "float32")
+
+    def stepper():
+        fed = Stepper(model, 5 + LENGTH)
+        fed.feed(prompts[:, :-1])
+        return fed
+
+    one = SearchOptions(beam=1, max_length=LENGTH)
+    ours = greedy(stepper(), prompts[:, -1], config.eos, one)
+    compare([[each] for each in ours], engine.decode(prompts.tolist(), one))
+    four = SearchOptions(beam=4, n_best=2, max_length=LENGTH, patience=1.0)
+    compare(beam_search(stepper(), prompts[:, -1], config.eos, four), engine.decode(prompts.tolist(), four))
+
+
+@pytest.mark.parametrize("change", ["cosine", "additive", "token types", "output transform"])
+def test_what_ctranslate2_cannot_run_is_refused_by_name(change):
+    config = replace(SMALL, **OPTIONS[change])
+    setting = next(iter(OPTIONS[change]))
+    with pytest.raises(RequestError, match=rf"CTranslate2 cannot run model\.{setting} = .*\(.*\)"):
+        CpuEngine(in_memory(config, random_model(config)))
+
+
+def test_an_encoder_has_nothing_to_decode():
+    with pytest.raises(RequestError, match=r"model\.kind = 'encoder'"):
+        CpuEngine(in_memory(replace(SMALL, kind="encoder"), random_model(replace(SMALL, kind="encoder"))))
+
+
+def test_all_refusals_come_at_once():
+    config = replace(SMALL, compatibility="cosine", token_types=2)
+    with pytest.raises(RequestError, match=r"model\.compatibility.*model\.token_types"):
+        CpuEngine(in_memory(config, random_model(config)))
+
+
+@pytest.mark.parametrize("storage", ["int8", "bfloat16"])
+def test_stored_weights_run_as_they_are_stored(storage, tmp_path):
+    """Computed in float32, CTranslate2 must give what our model gives with the weights as stored."""
+    config = replace(SMALL, d_model=64, heads=4, d_ff=128)
+    path = tmp_path / "m.safetensors"
+    modelfile.save(path, Config(model=config), weights_of(random_model(config)), storage=storage)
+    file = modelfile.load(path)
+    model = random_model(config)
+    load_weights(model, file.weights())
+    assert check(config, model) >= 0
+    sources, _, padding = random_batch(config)
+    options = SearchOptions(max_length=LENGTH, patience=1.0)
+    ours = beam_search(translate_stepper(model, sources, padding, LENGTH), torch.full((3,), 1), 2, options)
+    compare(ours, CpuEngine(file, "float32").decode(rows_of(sources, padding), options))
+
+
+def test_int8_computation_scores_as_float32_does_up_to_rounding():
+    config = replace(SMALL, d_model=64, heads=4, d_ff=128)
+    model = random_model(config, spread=0.02)
+    sources, _, padding = random_batch(config)
+    rows, one = rows_of(sources, padding), SearchOptions(beam=1, max_length=1)
+    exact, close = (CpuEngine(in_memory(config, model), compute).decode(rows, one) for compute in ("float32", "int8"))
+    other = CpuEngine(in_memory(config, random_model(config, seed=2, spread=0.02)), "float32").decode(rows, one)
+    scores = [[candidate.score for (candidate,) in each] for each in (exact, close, other)]
+    assert scores[0] == pytest.approx(scores[1], abs=0.05)
+    assert scores[0] != pytest.approx(scores[2], abs=0.05)
+
+
+def test_shared_weights_are_written_once(tmp_path):
+    sizes = {}
+    for storage in ("float32", "bfloat16", "int8"):
+        path = tmp_path / f"{storage}.safetensors"
+        modelfile.save(path, Config(model=SMALL), weights_of(random_model(SMALL)), storage=storage)
+        sizes[storage] = len(convert(modelfile.load(path), [str(index) for index in range(23)])["model.bin"])
+    assert sizes["bfloat16"] == sizes["float32"]
+    assert sizes["int8"] < 0.6 * sizes["float32"]
