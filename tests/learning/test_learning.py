@@ -1,0 +1,98 @@
+"""A model that cannot learn these has a mistake somewhere. Fixed seeds; each well under a minute on two cores."""
+
+import random
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from sixfold.config import ModelConfig, SearchOptions, TrainingConfig
+from sixfold.decoding.search import beam_search, greedy
+from sixfold.model.stepper import translate_stepper
+from sixfold.model.transformer import build
+from sixfold.training.loop import Batch, lengths_to_padding, pad_rows, pair_batch, train
+from sixfold.training.loss import NOTHING
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+import toy_translation as toy
+
+SHAPE = ModelConfig(
+    vocab=24, d_model=64, heads=4, d_ff=128, encoder_layers=2, decoder_layers=2, norm_position="pre", dropout=0.0
+)
+
+
+def decode(model, shape, sources, search=greedy):
+    rows = [[*source, shape.eos] for source in sources]
+    stepper = translate_stepper(model, pad_rows(rows, shape.pad), lengths_to_padding([len(row) for row in rows]), 48)
+    found = search(stepper, torch.full((len(rows),), shape.bos), shape.eos, SearchOptions(max_length=48))
+    return [(each if search is greedy else each[0]).tokens for each in found]
+
+
+def sequences(seed, shape):
+    order = random.Random(seed)
+    while True:
+        yield [order.randrange(4, shape.vocab) for _ in range(order.randint(1, 10))]
+
+
+@pytest.mark.parametrize("task", ["copy", "reverse"])
+def test_it_learns_to(task):
+    answer = (lambda tokens: tokens) if task == "copy" else (lambda tokens: tokens[::-1])
+    taught, unseen = sequences(1, SHAPE), sequences(2, SHAPE)
+
+    def batches():
+        while True:
+            yield [pair_batch([(source, answer(source)) for source, _ in zip(taught, range(64), strict=False)], SHAPE)]
+
+    model = build(SHAPE, seed=1)
+    config = TrainingConfig(steps=600, learning_rate=2e-3, warmup=60, schedule="cosine", label_smoothing=0.0)
+    for _ in train(model, batches(), SHAPE, config):
+        pass
+    sources = [next(unseen) for _ in range(300)]
+    right = [
+        output == answer(source) for output, source in zip(decode(model.eval(), SHAPE, sources), sources, strict=True)
+    ]
+    assert sum(right) >= 297
+
+
+def test_it_learns_200_sentences_and_what_they_have_in_common():
+    pairs = toy.sentences()
+    config, tokenizer, model = toy.learn(pairs[:200])
+
+    def right(some):
+        sources = [tokenizer.encode(source) for source, _ in some]
+        outputs = decode(model, config.model, sources, beam_search)
+        return sum(tokenizer.decode(output) == target for output, (_, target) in zip(outputs, some, strict=True))
+
+    assert right(pairs[:200]) >= 198
+    assert right(pairs[200:]) >= 0.8 * len(pairs[200:])
+
+
+def test_a_decoder_learns_to_count():
+    """Next-token training: after 5 comes 6."""
+    shape = ModelConfig(
+        kind="decoder", vocab=24, d_model=32, heads=4, kv_heads=2, d_ff=64, decoder_layers=2, positions="rotary",
+        norm="rms", norm_position="pre", feed_forward="swiglu", bias=False, dropout=0.0,
+    )  # fmt: skip
+    rows = torch.tensor([[4 + (start + step) % 20 for step in range(9)] for start in range(20)])
+    model = build(shape, seed=1)
+    config = TrainingConfig(steps=150, learning_rate=5e-3, warmup=20, schedule="cosine", label_smoothing=0.0)
+    step = [Batch((rows[:, :-1],), rows[:, 1:])]
+    losses = [metrics.loss for metrics in train(model, [step] * 150, shape, config)]
+    assert losses[-1] < 0.1 < losses[0]
+
+
+def test_an_encoder_learns_to_fill_in_a_mask():
+    """Masked-token training: the missing number is one more than its left neighbour."""
+    shape = ModelConfig(
+        kind="encoder", vocab=24, d_model=32, heads=4, d_ff=64, encoder_layers=2, positions="learned",
+        feed_forward="gelu", embedding_norm=True, scale_embeddings=False, output_transform=True, output_bias=True,
+        dropout=0.0,
+    )  # fmt: skip
+    whole = torch.tensor([[4 + (start + step) % 19 for step in range(7)] for start in range(19)])
+    masked, labels = whole.clone(), torch.full_like(whole, NOTHING)
+    masked[:, 3], labels[:, 3] = 3, whole[:, 3]
+    model = build(shape, seed=1)
+    config = TrainingConfig(steps=150, learning_rate=3e-3, warmup=20, schedule="cosine", label_smoothing=0.0)
+    losses = [metrics.loss for metrics in train(model, [[Batch((masked,), labels)]] * 150, shape, config)]
+    assert losses[-1] < 0.1 < losses[0]

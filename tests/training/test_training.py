@@ -1,0 +1,91 @@
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from small_models import SMALL, random_model
+
+from sixfold.config import TrainingConfig
+from sixfold.model.transformer import build, weights_of
+from sixfold.training.loop import pair_batch, train
+from sixfold.training.loss import NOTHING, smoothed_cross_entropy
+from sixfold.training.schedule import learning_rate
+
+PAIRS = [([5, 6, 7], [8, 9]), ([4], [10, 11, 12, 13, 14, 15]), ([6, 6], [7]), ([9, 8, 7, 6, 5, 4], [4, 5, 6])]
+CONFIG = TrainingConfig(steps=1, warmup=1, learning_rate=1e-2)
+EXACT = replace(SMALL, dropout=0.0)
+
+
+def step(micro_batches, config=CONFIG):
+    (metrics,) = train(random_model(EXACT), [micro_batches], EXACT, config)
+    return metrics
+
+
+def test_ragged_micro_batches_add_up_to_the_whole_batch(monkeypatch):
+    seen = []
+
+    def look(optimizer):
+        seen.append([weight.grad.clone() for weight in optimizer.param_groups[0]["params"]])
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", look)
+    whole = step([pair_batch(PAIRS, EXACT)])
+    parts = step([pair_batch(PAIRS[:1], EXACT), pair_batch(PAIRS[1:3], EXACT), pair_batch(PAIRS[3:], EXACT)])
+    assert parts.loss == pytest.approx(whole.loss, abs=1e-6)
+    assert parts.tokens == whole.tokens == 16
+    for one, other in zip(*seen, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-6)
+
+
+def test_teacher_forcing_shifts_the_target():
+    batch = pair_batch(PAIRS[:2], EXACT)
+    source, target, padding = batch.inputs
+    assert source.tolist() == [[5, 6, 7, 2], [4, 2, 0, 0]]
+    assert padding.tolist() == [[True] * 4, [True, True, False, False]]
+    assert target.tolist() == [[1, 8, 9, 0, 0, 0, 0], [1, 10, 11, 12, 13, 14, 15]]
+    assert batch.labels.tolist() == [[8, 9, 2, *[NOTHING] * 4], [10, 11, 12, 13, 14, 15, 2]]
+
+
+def test_the_loss_is_the_definition():
+    logits = torch.randn(2, 3, 5)
+    labels = torch.tensor([[1, 0, NOTHING], [4, NOTHING, NOTHING]])
+    expected = 0.0
+    for row, column in ((0, 0), (0, 1), (1, 0)):
+        logprobs = logits[row, column].log_softmax(-1)
+        expected -= 0.9 * logprobs[labels[row, column]].item() + 0.1 * logprobs.mean().item()
+    assert smoothed_cross_entropy(logits, labels, 0.1).item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_noam_is_the_papers_formula():
+    config = TrainingConfig(schedule="noam", learning_rate=1.0, warmup=4000)
+    for step_number in (1, 100, 4000, 4001, 90000):
+        expected = 512**-0.5 * min(step_number**-0.5, step_number * 4000**-1.5)
+        assert learning_rate(config, 512, step_number) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("schedule", ["inverse-sqrt", "cosine", "constant"])
+def test_schedules_rise_to_their_peak_at_the_end_of_warm_up(schedule):
+    config = TrainingConfig(schedule=schedule, learning_rate=0.5, warmup=10, steps=100)
+    rates = [learning_rate(config, 512, number) for number in range(1, 101)]
+    assert rates[:10] == pytest.approx([0.05 * number for number in range(1, 11)])
+    assert max(rates) == pytest.approx(0.5)
+    assert rates[10:] == sorted(rates[10:], reverse=True)
+    end = {"inverse-sqrt": 0.5 * math.sqrt(0.1), "cosine": 0.0, "constant": 0.5}[schedule]
+    assert rates[-1] == pytest.approx(end, abs=1e-6)
+
+
+def test_the_same_seed_trains_the_same_weights():
+    def final():
+        model = build(SMALL, seed=1)
+        for _ in train(model, [[pair_batch(PAIRS, SMALL)]] * 5, SMALL, TrainingConfig(steps=5, warmup=2)):
+            pass
+        return weights_of(model)
+
+    first, second = final(), final()
+    assert all((first[name] == second[name]).all() for name in first)
+
+
+def test_a_clipped_gradient_is_reported_at_its_full_size():
+    clipped = step([pair_batch(PAIRS, EXACT)], replace(CONFIG, clip=1e-3))
+    unclipped = step([pair_batch(PAIRS, EXACT)], replace(CONFIG, clip=0.0))
+    assert unclipped.gradient_norm > 0.01
+    assert clipped.gradient_norm == pytest.approx(unclipped.gradient_norm)
