@@ -1,0 +1,34 @@
+"""`sixfold import`: turn a Hugging Face folder into one model file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sixfold import modelfile, tensorfile
+from sixfold.errors import ConfigError
+from sixfold.interop.huggingface import load_folder
+
+
+def register(app: typer.Typer, name: str) -> None:
+    app.command(name)(convert)
+
+
+def convert(
+    folder: Annotated[Path, typer.Argument(help="What save_pretrained wrote: Marian, BERT, GPT-2 or LLaMA.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The model file to write.")],
+    storage: Annotated[str, typer.Option(help="float32, bfloat16 or int8.")] = "float32",
+) -> None:
+    """Make a model file from a Hugging Face checkpoint."""
+    target = tensorfile.check_target(out)
+    if target.exists() and target.parent == folder.resolve():
+        raise ConfigError(f"--out: expected another file than those of the checkpoint; got {out}")
+    model = load_folder(folder)
+    tokenizer = model.tokenizer
+    if tokenizer is None:
+        print(f"note: {folder} has no tokenizer.json; the model takes and gives ids only", file=sys.stderr)
+    modelfile.save(out, model.config, model.weights(), tokenizer, model.card, storage)  # type: ignore[arg-type]
+    print(out)

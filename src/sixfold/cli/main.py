@@ -1,0 +1,82 @@
+"""The `sixfold` command: finds the verb, imports only that one, and turns mistakes into one line and a hint."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from sixfold import __version__
+from sixfold.errors import SixfoldError
+
+VERBS = {
+    "config": "sixfold.cli.config",
+    "import": "sixfold.cli.import_",
+    "summary": "sixfold.cli.summary",
+    "tokenizer": "sixfold.cli.tokenizer",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command. Exit status: 0 done, 2 the user's mistake, 130 interrupted."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(encoding="utf-8")  # text is UTF-8 everywhere, whatever the locale
+        status = make_app(arguments)(arguments, standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(status if isinstance(status, int) else 0)
+    except SixfoldError as error:
+        complain(str(error), error.hint)
+    except BrokenPipeError:
+        # The reader has gone (`| head`); without this Python complains again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        complain(f"{error.filename or 'output'}: {error.strerror}", None)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        complain("this command needs torch, which is not installed", "pip install 'sixfold[torch]'")
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except Exception as error:
+        # The mistakes that typer finds itself; which class they have depends on its version.
+        if not hasattr(error, "format_message"):
+            raise
+        complain(str(error.format_message()), "sixfold --help lists the commands, sixfold COMMAND --help its options")
+
+
+def make_app(arguments: Sequence[str]) -> typer.Typer:
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.callback()(_root)
+    verb = next((argument for argument in arguments if not argument.startswith("-")), None)
+    for name, module in VERBS.items():
+        if verb not in VERBS or name == verb:
+            importlib.import_module(module).register(app, name)
+    return app
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"sixfold {__version__}")
+        raise typer.Exit
+
+
+def _root(
+    version: bool = typer.Option(
+        False, "--version", help="Print the version and stop.", is_eager=True, callback=_print_version
+    ),
+) -> None:
+    """Train, translate with, and look inside Transformers."""
+
+
+def complain(message: str, hint: str | None) -> None:
+    print(f"error: {' '.join(message.split())}", file=sys.stderr)  # one line, even where a file name has two
+    if hint:
+        print(f"hint: {hint}", file=sys.stderr)
+    sys.exit(2)

@@ -1,0 +1,104 @@
+"""`sixfold tokenizer train|encode|decode`: learn a tokeniser, and see what it does to text."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, get_args
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from sixfold import modelfile, tensorfile
+from sixfold.config import Algorithm, TokenizerConfig
+from sixfold.errors import ConfigError, DataError, ModelFileError
+from sixfold.text.lines import decode_line, read_lines
+from sixfold.text.tokenizer import Tokenizer
+
+Where = Annotated[Path, typer.Option("--tokenizer", "-t", help="A tokeniser file, a tokenizer.json or a model file.")]
+Words = Annotated[list[str] | None, typer.Argument(help="Left out: lines of standard input.")]
+
+
+def register(app: typer.Typer, name: str) -> None:
+    verb = typer.Typer(help="Learn a tokeniser, and see what it does to text.")
+    verb.command()(train)
+    verb.command()(encode)
+    verb.command()(decode)
+    app.add_typer(verb, name=name)
+
+
+def train(
+    files: Annotated[list[Path], typer.Argument(help="UTF-8 text, one sentence a line.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The tokeniser file to write.")],
+    vocab: Annotated[int, typer.Option(help="Pieces, reserved ones included.")] = 32000,
+    algorithm: Annotated[str, typer.Option(help="bpe, wordpiece or unigram.")] = "bpe",
+    tag: Annotated[list[str], typer.Option(help="A reserved tag such as zh; repeatable.")] = [],  # noqa: B006
+) -> None:
+    """Learn a tokeniser from text files."""
+    from sixfold.text.learn import train_tokenizer
+
+    if algorithm not in get_args(Algorithm):
+        raise ConfigError(f"--algorithm: expected one of {', '.join(get_args(Algorithm))}; got {algorithm!r}")
+    config = TokenizerConfig(algorithm=algorithm, vocab=vocab, tags=tuple(tag))  # type: ignore[arg-type]
+    if tensorfile.check_target(out) in [file.resolve() for file in files]:
+        raise ConfigError(f"--out: expected another file than the text; got {out}")
+    tokenizer = train_tokenizer(_lines(files), config, progress=sys.stderr.isatty())
+    with tensorfile.atomic(out) as file:
+        file.write(tokenizer.to_json().encode())
+    short = f" of {vocab} asked for: the text has no more" if tokenizer.vocab < vocab else ""
+    print(f"{out}: {tokenizer.vocab} pieces{short} ({algorithm})", file=sys.stderr)
+
+
+def encode(where: Where, text: Words = None, as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
+    """Print the ids of each text, or with --json its pieces and their offsets too."""
+    tokenizer = load(where)
+    for line in text if text is not None else _stdin():
+        encoding = tokenizer.encode_with_offsets(line)
+        if as_json:
+            fields = {"ids": encoding.ids, "tokens": encoding.tokens, "offsets": encoding.offsets}
+            print(json.dumps(fields, ensure_ascii=False))
+        else:
+            print(" ".join(map(str, encoding.ids)))
+
+
+def decode(where: Where, ids: Words = None) -> None:
+    """Print the text of ids, given as numbers or as lines of numbers."""
+    tokenizer = load(where)
+    for line in [" ".join(ids)] if ids is not None else _stdin():
+        try:
+            numbers = [int(word) for word in line.split()]
+        except ValueError:
+            raise DataError(f"ids: expected whole numbers; got {line.strip()[:60]!r}") from None
+        print(tokenizer.decode(numbers))
+
+
+def load(path: Path) -> Tokenizer:
+    """From a model file, or from a tokeniser in JSON."""
+    if path.suffix != ".safetensors":
+        return Tokenizer.load(path)
+    tokenizer = modelfile.load(path, verify=False).tokenizer
+    if tokenizer is None:
+        raise ModelFileError(f"{path}: this model file holds no tokeniser")
+    return tokenizer
+
+
+def _lines(files: list[Path]) -> Iterator[str]:
+    for file in files:
+        if not file.is_file():
+            found = "got a folder or a device" if file.exists() else "no such file"
+            raise DataError(f"{file}: expected a text file; {found}")
+    columns = (TextColumn("reading"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("read", total=sum(file.stat().st_size for file in files))
+        for file in files:
+            yield from read_lines(file, lambda size: bar.advance(task, size))
+
+
+def _stdin() -> Iterator[str]:
+    if sys.stdin is None:
+        raise DataError("standard input: expected lines of text; it is closed")
+    for number, raw in enumerate(sys.stdin.buffer, start=1):
+        yield decode_line(raw, f"standard input:{number}").rstrip("\r\n")
