@@ -1,0 +1,197 @@
+"""What holds for the project as a whole: layers, imports, names, documents."""
+
+import ast
+import importlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from small_models import SMALL, random_model
+
+import sixfold
+from sixfold import config, modelfile
+from sixfold.config import Config
+from sixfold.decoding import search
+from sixfold.explorer import forward
+from sixfold.interop import ctranslate2
+from sixfold.model import attention, layers, stepper, transformer
+from sixfold.model.transformer import weights_of
+from sixfold.text import learn
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+
+WITHOUT_TORCH = """
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("torch", "transformers", "safetensors"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Blocked())
+from pathlib import Path
+import numpy as np
+from sixfold import modelfile
+from sixfold.engines.cpu import CpuEngine
+from sixfold.explorer.forward import forward
+from sixfold.text.learn import train_tokenizer
+from sixfold.config import SearchOptions, TokenizerConfig
+from sixfold.cli.main import main
+tokenizer = train_tokenizer(["hello world"] * 9, TokenizerConfig(vocab=300))
+assert tokenizer.decode(tokenizer.encode("hello 世界")) == "hello 世界"
+for name in ("f", "q"):
+    path = Path(sys.argv[1]) / f"{name}.safetensors"
+    model = modelfile.load(path)
+    trace = forward(model, np.array([[5, 6, 2]]), np.array([[1, 7]]))
+    assert np.isfinite(trace["logits"]).all()
+    assert CpuEngine(model).decode([[5, 6, 2]], SearchOptions(beam=2, max_length=6))[0][0].tokens
+    try:
+        main(["summary", str(path), "--json"])
+    except SystemExit as done:
+        assert done.code == 0
+assert "torch" not in sys.modules
+"""
+
+
+def test_half_of_it_works_without_torch(tmp_path):
+    weights = weights_of(random_model(SMALL))
+    modelfile.save(tmp_path / "f.safetensors", Config(model=SMALL), weights)
+    modelfile.save(tmp_path / "q.safetensors", Config(model=SMALL), weights, storage="int8")
+    done = subprocess.run([sys.executable, "-c", WITHOUT_TORCH, tmp_path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_verb_that_needs_torch_names_the_extra(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2"}))
+    (tmp_path / "pytorch_model.bin").write_bytes(b"")
+    program = WITHOUT_TORCH.split("from pathlib")[0] + "from sixfold.cli.main import main; main(sys.argv[1:])"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "import", tmp_path, "--out", tmp_path / "m"], capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == "hint: pip install 'sixfold[torch]'"
+
+
+def test_importing_is_quick_and_brings_no_torch():
+    program = """
+import sys, time
+start = time.perf_counter()
+import sixfold
+seconds = time.perf_counter() - start
+heavy = {"torch", "numpy", "tokenizers", "ctranslate2", "rich", "typer"} & set(sys.modules)
+print(seconds, heavy)
+assert not heavy
+assert seconds < 0.2
+sixfold.Tokenizer, sixfold.preset
+assert "torch" not in sys.modules
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_public_names_are_sorted_and_real():
+    assert sixfold.__all__ == sorted(sixfold.__all__) == sorted(sixfold._HOMES)
+    for name in sixfold.__all__:
+        assert getattr(sixfold, name).__module__.startswith("sixfold.")
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = sixfold.nothing
+
+
+@pytest.mark.parametrize(
+    ("table", "choices"),
+    [
+        (transformer.KINDS, config.Kind),
+        (transformer.POSITIONS, config.Positions),
+        (layers.NORMS, config.Norm),
+        (layers.ACTIVATIONS, config.FeedForward),
+        (forward.ACTIVATIONS, config.FeedForward),
+        (ctranslate2.ACTIVATIONS, config.FeedForward),
+        (attention.COMPATIBILITIES, config.Compatibility),
+        (learn.MODELS, config.Algorithm),
+        (learn.TRAINERS, config.Algorithm),
+        (modelfile.STORAGES, modelfile.Storage),
+    ],
+)
+def test_tables_match_what_the_config_allows(table, choices):
+    assert set(table) == set(get_args(choices))
+
+
+def test_a_models_stepper_is_what_decoding_asks_for():
+    assert issubclass(stepper.Stepper, search.Stepper)
+
+
+def test_modules_say_what_they_are_for():
+    for path in SOURCES:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if tree.body:
+            assert ast.get_docstring(tree), path
+
+
+def test_files_and_functions_stay_small():
+    for path in SOURCES:
+        content = path.read_text(encoding="utf-8")
+        assert len(content.splitlines()) <= 400, path
+        for node in ast.walk(ast.parse(content)):
+            if isinstance(node, ast.FunctionDef):
+                assert node.end_lineno - node.lineno < 60, (path, node.name)
+
+
+def test_every_file_is_opened_as_bytes_or_with_its_encoding():
+    for path in SOURCES:
+        for call in re.findall(r"(?<!os)\.(?:open|read_text|write_text)\([^)]*\)", path.read_text(encoding="utf-8")):
+            assert "b" in call.split("open(")[-1] or "encoding=" in call, (path, call)
+
+
+def test_architecture_document_names_every_module():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for path in SOURCES:
+        if path.stem not in ("__init__", "__main__"):
+            assert re.search(rf"\b{path.stem}\b", text), path
+
+
+@pytest.fixture(scope="module")
+def followed(tmp_path_factory):
+    """A folder in which somebody has followed the README's commands, one after another."""
+    folder = tmp_path_factory.mktemp("readme")
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = [line for block in re.findall(r"```sh\n(.*?)```", text, re.S) for line in block.splitlines()]
+    commands = [line for line in lines if line.startswith(("sixfold ", "python ", "printf "))]
+    assert len(commands) >= 8
+    runs = {"sixfold": f"{sys.executable} -m sixfold", "python": sys.executable, "printf": "printf"}
+    for command in commands:
+        verb, _, rest = command.partition(" ")
+        done = subprocess.run(
+            f"{runs[verb]} {rest}", shell=True, cwd=folder, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, (command, done.stderr)
+    return folder
+
+
+def test_the_commands_of_the_readme_do_what_they_say(followed):
+    card = modelfile.load(followed / "toy.safetensors").card
+    assert card["languages"] == ["zh", "en"]
+    assert (followed / "ids.txt").read_text().strip()
+
+
+def test_the_python_of_the_readme_runs(followed, monkeypatch, capsys):
+    monkeypatch.chdir(followed)
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.S)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), {})
+    assert "Machine learning is interesting" in capsys.readouterr().out
+
+
+def test_importing_every_module_works():
+    for path in SOURCES:
+        name = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
+        if not name.endswith("__main__"):
+            importlib.import_module(name.removesuffix(".__init__"))
