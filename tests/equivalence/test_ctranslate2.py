@@ -146,7 +146,7 @@ def test_stored_weights_run_as_they_are_stored(storage, tmp_path):
     file = modelfile.load(path)
     model = random_model(config)
     load_weights(model, file.weights())
-    assert check(config, model) >= 0
+    check(config, model)
     sources, _, padding = random_batch(config)
     options = SearchOptions(max_length=LENGTH, patience=1.0)
     ours = beam_search(translate_stepper(model, sources, padding, LENGTH), torch.full((3,), 1), 2, options)
