@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 .venv/.torch: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(INSTALL) torch
-	$(INSTALL) --editable .
+	$(INSTALL) --editable '.[torch]'
 	touch $@
 
 .venv/.dev: .venv/.torch
@@ -27,7 +27,7 @@ lint: .venv/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-benchmarks: .venv/.dev  ## the ones that run on a CPU
+benchmarks: .venv/.dev  ## the ones that run on a CPU in minutes; those over corpora take a data folder
 	$(BIN)/python benchmarks/model_forward.py
 
 clean:

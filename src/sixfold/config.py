@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import math
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 from sixfold.errors import ConfigError
+from sixfold.settings import assign, check_types, did_you_mean, merge, read_toml, require, section_from, toml_value
 
 Kind = Literal["encoder-decoder", "encoder", "decoder"]
 Positions = Literal["sinusoidal", "learned", "rotary", "none"]
@@ -22,6 +21,10 @@ FeedForward = Literal["relu", "gelu", "gelu-tanh", "silu", "swiglu"]
 Compatibility = Literal["scaled-dot", "cosine", "additive"]
 Algorithm = Literal["bpe", "wordpiece", "unigram"]
 Schedule = Literal["noam", "inverse-sqrt", "cosine", "constant"]
+Precision = Literal["auto", "bf16", "float32"]
+Switch = Literal["auto", "on", "off"]
+Score = Literal["bleu", "chrf", "loss"]
+Filter = Literal["empty", "encoding", "control", "markup", "long", "ratio", "script", "copied", "duplicate"]
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,7 @@ class TokenizerConfig:
     vocab: int = 32000
     tags: tuple[str, ...] = ()  # reserved ids such as <zh> and <en>
     max_piece: int = 16  # longest learned piece, in characters
-    sample_lines: int = 2_000_000  # lines kept in memory while learning, drawn evenly from the whole text
+    sample_lines: int = 500_000  # lines kept in memory while learning, drawn evenly from the whole text
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -132,27 +135,70 @@ class TokenizerConfig:
 
 
 @dataclass(frozen=True)
-class TrainingConfig:
-    """How the weights are learned."""
+class DataConfig:
+    """Which pairs are learned from."""
 
-    steps: int = 100_000
+    source: str = ""  # language codes such as zh; empty: from the names of the files, else from their script
+    target: str = ""
+    skip: tuple[str, ...] = ()  # filters to leave off
+    max_characters: int = 1000  # of either side; a longer pair is dropped
+    max_ratio: float = 4.0  # of the lengths of the two sides, a Han character counting as three letters
+    max_tokens: int = 250  # of either side, after tokenising
+    dev_pairs: int = 1000  # split off where no dev set is given; never more than a twentieth of the corpus
+
+    def __post_init__(self) -> None:
+        check_types(self, "data")
+        for name in self.skip:
+            known = get_args(Filter)
+            if name not in known:
+                expected = ", ".join(known)
+                raise ConfigError(
+                    f"data.skip: expected names of filters ({expected}); got {name!r}", did_you_mean(name, known)
+                )
+        for name in ("max_characters", "max_tokens", "dev_pairs"):
+            require(1 <= getattr(self, name) <= 10**6, f"data.{name}", "1 to a million", getattr(self, name))
+        require(self.max_ratio > 1, "data.max_ratio", "above 1", self.max_ratio)
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How the weights are learned. A 0 that "is chosen" is filled in from the corpus and the device before step 1."""
+
+    steps: int = 0  # 0: chosen from the size of the corpus
     learning_rate: float = 1e-3  # the peak; for noam, the factor before d_model ** -0.5
     schedule: Schedule = "inverse-sqrt"
-    warmup: int = 4000
+    warmup: int = 0  # steps; 0: chosen
     label_smoothing: float = 0.1
     clip: float = 1.0  # largest gradient norm; 0: none
     beta2: float = 0.98
     weight_decay: float = 0.0
+    ema: float = 0.999  # decay of the averaged weights that are validated and kept; 0: none
+    rdrop: float = 0.0  # weight of the divergence between two passes with different dropout; 0: one pass
+    subword_sampling: float = 0.0  # how often a piece is cut in two
+
+    batch_tokens: int = 0  # padded tokens of the longer side in one step, all micro-batches and ranks; 0: chosen
+    micro_tokens: int = 0  # so many at once, and as often as fills a step; 0: what a trial step shows to fit
+    precision: Precision = "auto"  # bf16 where the GPU has it
+    compile: Switch = "auto"  # on GPUs, when the run is long enough to win the time back
+    recompute: bool = False  # activations anew in the backward pass instead of kept: less memory, a third slower
+
+    validate_every: int = 0  # steps; 0: chosen
+    checkpoint_every: int = 0  # steps; 0: as often as it is validated
+    keep: int = 3  # last checkpoints
+    patience: int = 8  # validations without a better score before it stops; 0: it never stops early
+    score: Score = "bleu"  # what the kept model is best at
     seed: int = 1
 
     def __post_init__(self) -> None:
         check_types(self, "training")
-        for name in ("steps", "warmup"):
-            require(getattr(self, name) >= 1, f"training.{name}", "at least 1", getattr(self, name))
+        for name in ("steps", "warmup", "batch_tokens", "micro_tokens", "validate_every", "checkpoint_every"):
+            require(0 <= getattr(self, name) <= 10**12, f"training.{name}", "0 or more", getattr(self, name))
+        require(self.keep >= 1, "training.keep", "at least 1", self.keep)
+        require(0 <= self.seed < 2**32, "training.seed", "0 to 2**32 - 1", self.seed)
         require(self.learning_rate > 0, "training.learning_rate", "above 0", self.learning_rate)
-        for name in ("label_smoothing", "beta2"):
+        for name in ("label_smoothing", "beta2", "ema", "subword_sampling"):
             require(0 <= getattr(self, name) < 1, f"training.{name}", "from 0 to below 1", getattr(self, name))
-        for name in ("clip", "weight_decay"):
+        for name in ("clip", "weight_decay", "rdrop", "patience"):
             require(getattr(self, name) >= 0, f"training.{name}", "0 or more", getattr(self, name))
 
 
@@ -195,6 +241,7 @@ class Config:
     model: ModelConfig = field(default_factory=ModelConfig)
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
+    data: DataConfig = field(default_factory=DataConfig)
 
 
 _BERT = {
@@ -236,35 +283,21 @@ def preset(name: str) -> Config:
 
 def load(path: Path) -> Config:
     """Read a TOML file. A top-level `preset = "small"` says what its settings start from."""
-    try:
-        text = path.read_bytes().decode("utf-8")
-        tree = tomllib.loads(text)
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        byte = f"0x{error.object[error.start]:02x} at offset {error.start}"
-        raise ConfigError(f"{path}: expected UTF-8; got byte {byte}", "save the file as UTF-8") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+    return from_tree(read_toml(path), str(path))
+
+
+def from_tree(tree: dict[str, Any], where: str) -> Config:
+    """What a TOML file says, read on top of the preset that it names."""
     start = tree.pop("preset", None)
     if start is not None and not isinstance(start, str):
-        raise ConfigError(f"{path}: preset: expected a name; got {start!r}")
+        raise ConfigError(f"{where}: preset: expected a name; got {start!r}")
     base = to_dict(preset(start)) if start else {}
     return from_dict(merge(base, tree))
 
 
 def override(config: Config, assignments: Iterable[str]) -> Config:
     """Apply `model.heads=4` style changes, in order, and check the result as a whole."""
-    tree = to_dict(config)
-    for assignment in assignments:
-        path, separator, text = assignment.partition("=")
-        section, dot, key = path.strip().partition(".")
-        if not separator or not dot:
-            raise ConfigError(
-                f"--set: expected section.key=value; got {assignment!r}", "for example: --set model.heads=4"
-            )
-        tree.setdefault(section, {})[key] = parse_value(text.strip())
-    return from_dict(tree)
+    return from_dict(assign(to_dict(config), assignments))
 
 
 def to_dict(config: Any) -> dict[str, Any]:
@@ -285,18 +318,6 @@ def from_dict(tree: Mapping[str, Any]) -> Config:
     return Config(**{name: section_from(hints[name], name, values) for name, values in tree.items()})
 
 
-Section = TypeVar("Section")
-
-
-def section_from(section: type[Section], path: str, values: Mapping[str, Any]) -> Section:
-    """One section from plain values; every unknown key is named, the closest known one suggested."""
-    hints = get_type_hints(section)
-    for key in values:
-        if key not in hints:
-            raise ConfigError(f"{path}.{key}: no such setting", did_you_mean(key, hints))
-    return section(**{key: coerce(hints[key], value) for key, value in values.items()})
-
-
 def to_toml(config: Config) -> str:
     """The whole configuration, every value written out."""
     blocks = []
@@ -304,67 +325,3 @@ def to_toml(config: Config) -> str:
         lines = [f"{key} = {toml_value(value)}" for key, value in values.items()]
         blocks.append("\n".join([f"[{section}]", *lines]))
     return "\n\n".join(blocks) + "\n"
-
-
-def toml_value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{escaped}"'
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(toml_value(item) for item in value) + "]"
-    return repr(value)
-
-
-def parse_value(text: str) -> Any:
-    """A value as TOML writes it; what is not valid TOML is a plain string, so quotes may be left out."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except (ValueError, RecursionError):  # TOMLDecodeError is a ValueError, and so is a number of 5,000 digits
-        return text
-
-
-def merge(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(base)
-    for key, value in change.items():
-        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        merged[key] = merge(merged[key], value) if both else value
-    return merged
-
-
-def coerce(hint: Any, value: Any) -> Any:
-    """TOML and JSON have no tuples and may write 1 for 1.0."""
-    if get_origin(hint) is tuple and isinstance(value, list):
-        return tuple(value)
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    return value
-
-
-def check_types(section: Any, path: str) -> None:
-    for name, hint in get_type_hints(type(section)).items():
-        value = getattr(section, name)
-        where = f"{path}.{name}"
-        if get_origin(hint) is Literal:
-            choices = get_args(hint)
-            if value not in choices:
-                expected = "one of " + ", ".join(map(str, choices))
-                raise ConfigError(f"{where}: expected {expected}; got {value!r}", did_you_mean(str(value), choices))
-        elif get_origin(hint) is tuple:
-            strings = isinstance(value, tuple) and all(isinstance(item, str) for item in value)
-            require(strings, where, "a list of strings", value)
-        else:
-            # bool is a subclass of int, so the exact type is asked for.
-            require(type(value) is hint, where, f"{'an' if hint is int else 'a'} {hint.__name__}", value)
-            require(hint is not float or math.isfinite(value), where, "a finite number", value)
-
-
-def require(condition: bool, where: str, expected: str, got: object) -> None:
-    if not condition:
-        raise ConfigError(f"{where}: expected {expected}; got {got!r}")
-
-
-def did_you_mean(name: str, known: Iterable[Any]) -> str | None:
-    close = difflib.get_close_matches(name, [str(item) for item in known], n=1)
-    return f"did you mean {close[0]!r}?" if close else None

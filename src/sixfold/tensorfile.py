@@ -127,7 +127,8 @@ def write(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]
     """Write all or nothing; returns the checksum."""
     # Wide types first, so that every tensor lies on a multiple of its own width.
     order = sorted(tensors, key=lambda name: -tensors[name].data.itemsize)
-    arrays = {name: np.ascontiguousarray(tensors[name].data) for name in order}
+    # Not ascontiguousarray, which would make a row of a scalar.
+    arrays = {name: np.asarray(tensors[name].data, order="C") for name in order}
     table: dict[str, Any] = {}
     offset = 0
     for name, array in arrays.items():

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from sixfold import config as settings
+from sixfold import recipe
 from sixfold.config import Config
 
 Set = Annotated[list[str], typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change a setting; repeatable.")]
@@ -30,4 +31,4 @@ def show(
 
 def resolve(start: str) -> Config:
     """A TOML file where the name ends in .toml, a preset otherwise."""
-    return settings.load(Path(start)) if start.endswith(".toml") else settings.preset(start)
+    return recipe.load(Path(start)).config if start.endswith(".toml") else settings.preset(start)

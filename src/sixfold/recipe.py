@@ -1,0 +1,86 @@
+"""A recipe: settings, the corpora they are for, and the score that others should get from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from sixfold.config import Config, from_tree
+from sixfold.errors import ConfigError, DataError
+from sixfold.settings import assign, check_types, read_toml, require, section_from
+
+
+@dataclass(frozen=True)
+class CorpusConfig:
+    """Pairs of text: two files of lines, or one file of pairs. Paths are relative to the data folder."""
+
+    files: tuple[str, ...] = ()
+    name: str = ""  # empty: from the file
+    weight: float = 1.0  # how often each pair is seen in an epoch; at 0.5 half of them are, in turn
+    columns: tuple[str, ...] = ()  # of a TSV, counted from 1, or of JSON lines by name; empty: the first two
+    bleu: float = 0.0  # of a test set: what the recipe reached, and how far off another run may be
+    tolerance: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_types(self, "corpus")
+        require(1 <= len(self.files) <= 2, "corpus.files", "one file of pairs or two files of lines", list(self.files))
+        require(len(self.columns) in (0, 2), "corpus.columns", "none, or source and target", list(self.columns))
+        require(0 < self.weight <= 1000, "corpus.weight", "above 0, at most 1000", self.weight)
+        require("/" not in self.name and "\\" not in self.name, "corpus.name", "a name without slashes", self.name)
+        require(self.bleu >= 0 and self.tolerance >= 0, "corpus.bleu", "0 or more", (self.bleu, self.tolerance))
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What `sixfold train recipe.toml` reads."""
+
+    config: Config = field(default_factory=Config)
+    corpus: tuple[CorpusConfig, ...] = ()
+    dev: tuple[CorpusConfig, ...] = ()
+    test: tuple[CorpusConfig, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)  # what the file itself says, before defaults
+
+
+def load(path: Path) -> Recipe:
+    """Read a TOML file: `preset`, the sections of a Config, and [[corpus]], [[dev]] and [[test]] tables."""
+    tree = read_toml(path)
+    corpora = {name: _corpora(tree.pop(name, []), f"{path}: {name}") for name in ("corpus", "dev", "test")}
+    return Recipe(from_tree(dict(tree), str(path)), **corpora, settings=tree)
+
+
+def of_files(files: Sequence[Path], dev: Sequence[Path] = ()) -> Recipe:
+    """From what a user names: a recipe, two files of lines, or one file of pairs."""
+    if len(files) == 1 and files[0].suffix == ".toml":
+        recipe = load(files[0])
+    elif 1 <= len(files) <= 2:
+        recipe = Recipe(corpus=(CorpusConfig(tuple(map(str, files)), name="train"),))
+    else:
+        raise DataError(f"files: expected two files of lines, one of pairs or a recipe; got {len(files)}")
+    if dev:
+        named = CorpusConfig(tuple(str(path.absolute()) for path in dev), name="dev")
+        recipe = replace(recipe, dev=(named,))
+    return recipe
+
+
+def changed(recipe: Recipe, preset: str, assignments: Iterable[str]) -> Recipe:
+    """With `training.steps=100` style changes on top, and another preset where one is named."""
+    tree = assign({**recipe.settings, **({"preset": preset} if preset else {})}, assignments)
+    return replace(recipe, config=from_tree(dict(tree), "settings"), settings=tree)
+
+
+def _corpora(tables: Any, where: str) -> tuple[CorpusConfig, ...]:
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        name = where.rpartition(" ")[2]
+        raise ConfigError(f"{where}: expected tables; got {tables!r}", f"write [[{name}]] above its settings")
+    return tuple(_corpus(table, f"{where} {number}") for number, table in enumerate(tables, start=1))
+
+
+def _corpus(table: dict[str, Any], where: str) -> CorpusConfig:
+    if isinstance(table.get("columns"), list):  # the columns of a TSV are numbers
+        table = {**table, "columns": [str(column) for column in table["columns"]]}
+    try:
+        return section_from(CorpusConfig, "corpus", table)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}", error.hint) from None
