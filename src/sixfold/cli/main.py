@@ -14,10 +14,12 @@ from sixfold import __version__
 from sixfold.errors import SixfoldError
 
 VERBS = {
+    "clean": "sixfold.cli.clean",
     "config": "sixfold.cli.config",
     "import": "sixfold.cli.import_",
     "summary": "sixfold.cli.summary",
     "tokenizer": "sixfold.cli.tokenizer",
+    "train": "sixfold.cli.train",
 }
 
 
@@ -39,9 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except OSError as error:
         complain(f"{error.filename or 'output'}: {error.strerror}", None)
     except ModuleNotFoundError as error:
-        if error.name != "torch":
+        if error.name not in ("sacrebleu", "torch"):
             raise
-        complain("this command needs torch, which is not installed", "pip install 'sixfold[torch]'")
+        complain(f"this command needs {error.name}, which is not installed", "pip install 'sixfold[torch]'")
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:

@@ -1,0 +1,80 @@
+"""`sixfold clean`: keep the pairs that are worth learning from, and say what became of the others."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from sixfold import tensorfile
+from sixfold.cli.config import Set
+from sixfold.config import Config, DataConfig, override
+from sixfold.data.cleaning import Cleaner, Report
+from sixfold.data.corpus import Corpus, Pair, languages_in
+from sixfold.errors import ConfigError
+from sixfold.recipe import CorpusConfig
+
+
+def register(app: typer.Typer, name: str) -> None:
+    app.command(name)(clean)
+
+
+def clean(
+    files: Annotated[list[Path], typer.Argument(help="Two files of lines, or one file of pairs: .tsv or .jsonl.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="PREFIX of two files of lines, or one FILE.tsv.")],
+    source: Annotated[str, typer.Option("--source-language", help="Left out: from the names, else the script.")] = "",
+    target: Annotated[str, typer.Option("--target-language", help="Likewise.")] = "",
+    skip: Annotated[list[str], typer.Option(help="A filter to leave off; repeatable.")] = [],  # noqa: B006
+    changes: Set = [],  # noqa: B006 -- typer reads the default and never changes it
+    as_json: Annotated[bool, typer.Option("--json", help="The report as JSON on standard output.")] = False,
+) -> None:
+    """Drop pairs that are empty, damaged, untranslated or said before, and report how many of each."""
+    settings = override(Config(data=DataConfig(source, target, skip=tuple(skip))), changes).data
+    config = CorpusConfig(tuple(map(str, files)))
+    languages = languages_in(settings, config, Path())
+    corpus = Corpus.from_config(config, Path(), languages)
+    targets = _targets(out, languages)
+    if {tensorfile.check_target(path) for path in targets} & {file.resolve() for file in files}:
+        raise ConfigError(f"--out: expected another file than the text; got {out}")
+    cleaner = Cleaner(settings, languages)
+    _write(cleaner.clean(corpus, _shown(corpus)), targets, cleaner.report)
+    print(*cleaner.report.lines(), sep="\n", file=sys.stderr)
+    if as_json:
+        print(json.dumps(cleaner.report.to_dict(), ensure_ascii=False))
+
+
+def _targets(out: Path, languages: tuple[str, str]) -> list[Path]:
+    if out.suffix == ".tsv":
+        return [out]
+    if languages[0] == languages[1]:
+        languages = ("src", "tgt")
+    return [out.with_name(f"{out.name}.{end}") for end in (languages[0] or "src", languages[1] or "tgt")]
+
+
+def _shown(corpus: Corpus) -> Iterator[Pair]:
+    columns = (TextColumn("cleaning"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("clean", total=corpus.size)
+        yield from corpus.pairs(lambda size: bar.advance(task, size))
+
+
+def _write(pairs: Iterable[Pair], targets: list[Path], report: Report) -> None:
+    """Each target whole, or not at all."""
+    with ExitStack() as stack:
+        files = [stack.enter_context(tensorfile.atomic(path)) for path in targets]
+        for _, source, target in pairs:
+            if len(files) == 2:
+                files[0].write(f"{source}\n".encode())
+                files[1].write(f"{target}\n".encode())
+            else:
+                # A tab inside a side would make a third column.
+                files[0].write("{}\t{}\n".format(source.replace("\t", " "), target.replace("\t", " ")).encode())
+        if not report.kept:
+            raise report.nothing_left()

@@ -1,0 +1,287 @@
+"""A corpus is a stream of pairs, whether two files of lines, a TSV or JSON lines hold them, packed or not."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import lzma
+import os
+import stat
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from sixfold.config import DataConfig
+from sixfold.errors import ConfigError, DataError
+from sixfold.recipe import CorpusConfig
+from sixfold.text.languages import guess_language, language_of, languages_of
+
+Progress = Callable[[int], None]
+
+MAX_LINE = 16 * 2**20  # bytes; a file without line ends must not fill the memory
+BUFFER = 2**20
+GLANCE = 1000  # pairs that tell the language where the names do not
+MEAL = 4096  # compressed bytes at a time: even a block of nothing but zeros grows to no more than 128 MiB
+BOM = b"\xef\xbb\xbf"
+TABLES = (".tsv", ".txt")
+RECORDS = (".jsonl", ".json")
+
+
+class Pair(NamedTuple):
+    """A sentence and its translation, and the line they stand on, counted from 1."""
+
+    line: int
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Files of pairs that are read as one stream, in constant memory."""
+
+    name: str
+    files: tuple[Path, ...]
+    weight: float = 1.0
+    columns: tuple[str, ...] = ()
+    languages: tuple[str, str] = ("", "")  # the names that JSON may give to the two sides
+
+    def __post_init__(self) -> None:
+        if self.columns and len(self.files) == 2:
+            raise ConfigError(f"corpus.columns: expected none for two files of lines; got {list(self.columns)!r}")
+        numbers = all(column.isdecimal() and int(column) for column in self.columns)
+        if self.format in TABLES and not numbers:
+            raise ConfigError(f"corpus.columns: expected numbers from 1 for a TSV; got {list(self.columns)!r}")
+        if len(self.files) == 1 and self.format not in TABLES + RECORDS:
+            raise DataError(
+                f"{self.files[0]}: expected one file of pairs to end in {', '.join(TABLES + RECORDS)}",
+                "name both files where each language has its own",
+            )
+
+    @classmethod
+    def from_config(cls, config: CorpusConfig, folder: Path, languages: tuple[str, str] = ("", "")) -> Corpus:
+        files = tuple(folder / file for file in config.files)
+        return cls(config.name or uncompressed(files[0]).stem, files, config.weight, config.columns, languages)
+
+    @property
+    def format(self) -> str:
+        """The ending of the first file's name, less that of its compression."""
+        return uncompressed(self.files[0]).suffix.lower()
+
+    def pairs(self, advance: Progress | None = None) -> Iterator[Pair]:
+        """Every pair, in order. `advance` is told the bytes read from disk, for a progress bar."""
+        before = self.stamp()
+        if len(self.files) == 2:
+            yield from self._from_lines(advance)
+        else:
+            split = self._cells if self.format in TABLES else self._fields
+            for line, text in enumerate(lines(self.files[0], advance), start=1):
+                # A blank line, most often the last, is a pair of nothing for the cleaning to count.
+                yield Pair(line, *split(text, line)) if text.strip() else Pair(line, "", "")
+        for file, old, new in zip(self.files, before, self.stamp(), strict=True):
+            if old != new:
+                raise DataError(f"{file}: changed while it was read", "start again when nothing writes to it")
+
+    def where(self, line: int) -> str:
+        """What a person looks for to see a pair: the file and the line."""
+        return f"{self.files[0].name}:{line}"
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk, all files together."""
+        return sum(regular(file).st_size for file in self.files)
+
+    def stamp(self) -> list[list[int]]:
+        """Size and time of change of every file: a cheap sign that one was written to."""
+        return [[status.st_size, status.st_mtime_ns] for status in map(regular, self.files)]
+
+    def digest(self) -> str:
+        """A hash of the bytes of all files."""
+        whole = hashlib.blake2b(digest_size=16)
+        for file in self.files:
+            with opened(file) as raw:
+                # Of each by itself: a line moved from one file's end to the next one's start is a change.
+                whole.update(hashlib.file_digest(raw, hashlib.blake2b).digest())  # type: ignore[arg-type]
+        return whole.hexdigest()
+
+    def _from_lines(self, advance: Progress | None) -> Iterator[Pair]:
+        sides = [lines(file, advance) for file in self.files]
+        for line, (source, target) in enumerate(zip_longest(*sides), start=1):
+            if source is None or target is None:
+                longer, shorter = (0, 1) if target is None else (1, 0)
+                total = line + sum(1 for _ in sides[longer])
+                raise DataError(
+                    f"{self.files[shorter]}: expected as many lines as {self.files[longer]} ({total}); got {line - 1}",
+                    "line n of one file must be the translation of line n of the other",
+                )
+            yield Pair(line, source.strip(), target.strip())
+
+    def _cells(self, text: str, line: int) -> tuple[str, str]:
+        """The two columns of a line of a TSV."""
+        cells = text.split("\t")
+        first, second = (int(column) for column in self.columns or ("1", "2"))
+        if len(cells) < max(first, second):
+            raise DataError(
+                f"{self.files[0]}:{line}: expected {max(first, second)} columns or more; got {len(cells)}",
+                "columns are separated by tabs; `columns` says which two hold the pair",
+            )
+        return cells[first - 1].strip(), cells[second - 1].strip()
+
+    def _fields(self, text: str, line: int) -> tuple[str, str]:
+        """The two texts of a JSON object."""
+        where = f"{self.files[0]}:{line}"
+        try:
+            record = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{where}: not valid JSON: {error}", "every line must be an object of its own") from None
+        if not isinstance(record, dict):
+            raise DataError(f"{where}: expected a JSON object; got {text[:60]!r}", 'for example {"zh": "…", "en": "…"}')
+        choices = [self.columns] if self.columns else [("source", "target"), self.languages]
+        for place in (record, record.get("translation")):
+            for source, target in choices:
+                if isinstance(place, dict) and {source, target} <= place.keys():
+                    return one_line(place[source], f"{where}: {source}"), one_line(place[target], f"{where}: {target}")
+        wanted = " or ".join(f"{source} and {target}" for source, target in choices if source and target)
+        raise DataError(
+            f"{where}: expected fields {wanted}; got {', '.join(record)[:100] or 'none'}",
+            "name the languages, or say in `columns` which two fields hold the pair",
+        )
+
+
+def languages_in(config: DataConfig, corpus: CorpusConfig, folder: Path) -> tuple[str, str]:
+    """Of the two sides: as set, else as the file names say, else as the script of the text tells."""
+    files = [Path(file) for file in corpus.files]
+    named = (language_of(files[0]), language_of(files[1])) if len(files) == 2 else languages_of(files[0])
+    known = (config.source or named[0], config.target or named[1])
+    if all(known):
+        return known
+    pairs = list(islice(Corpus.from_config(corpus, folder, known).pairs(), GLANCE))
+    guessed = (guess_language(pair.source for pair in pairs), guess_language(pair.target for pair in pairs))
+    if guessed[0] == guessed[1]:  # two languages of one script cannot be told apart by it
+        guessed = ("", "")
+    return known[0] or guessed[0], known[1] or guessed[1]
+
+
+def one_line(value: Any, where: str) -> str:
+    """A text from JSON as a line of a file would hold it."""
+    if not isinstance(value, str):
+        raise DataError(f"{where}: expected a string; got {json.dumps(value)[:60]}")
+    # JSON alone can write half a surrogate pair, which no file and no tokeniser takes.
+    whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return whole.replace("\r", " ").replace("\n", " ").strip()
+
+
+def lines(path: Path, advance: Progress | None = None) -> Iterator[str]:
+    """The lines of a file, plain or compressed, without their ends; bytes that are not UTF-8 become U+FFFD."""
+    with opened(path) as disk:
+        packed = path.suffix.lower() in DECOMPRESSORS
+        text = io.BufferedReader(_Decompressed(disk, path), BUFFER) if packed else disk
+        done = number = 0
+        # Split at \n alone: U+2028 or a form feed inside a sentence would shift one side against the other.
+        while raw := text.readline(MAX_LINE + 1):
+            number += 1
+            if len(raw) > MAX_LINE:
+                raise DataError(f"{path}:{number}: expected lines of at most {MAX_LINE} bytes", "is it a text file?")
+            if number == 1:
+                raw = raw.removeprefix(BOM)
+            if advance is not None and number % 1000 == 0:
+                position = disk.tell()
+                advance(position - done)
+                done = position
+            yield raw.decode("utf-8", "replace").rstrip("\r\n")
+        if advance is not None:
+            advance(disk.tell() - done)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """A file of the user's; whatever the system says against it becomes one line with its name."""
+    regular(path)
+    try:
+        with path.open("rb", BUFFER) as file:
+            yield file
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror}") from None
+
+
+def regular(path: Path) -> os.stat_result:
+    """What the system knows of a file that can be read twice, as no pipe or device can."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror}") from None
+    if not stat.S_ISREG(status.st_mode):
+        raise DataError(f"{path}: expected a file; got a folder or a device")
+    return status
+
+
+def uncompressed(path: Path) -> Path:
+    """The name that a file has once it is unpacked."""
+    return path.with_suffix("") if path.suffix.lower() in DECOMPRESSORS else path
+
+
+class _Decompressed(io.RawIOBase):
+    """What is packed in a file, for a BufferedReader; unlike the readers of the libraries it always notices a cut."""
+
+    def __init__(self, file: BinaryIO, path: Path) -> None:
+        self._file = file
+        self._path = path
+        self._make = DECOMPRESSORS[path.suffix.lower()]
+        self._stream: Any = None
+        self._packed = b""
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            self._packed = self._packed or self._file.read(MEAL)
+            if not self._packed:
+                if self._stream is not None:
+                    raise self._damaged("it ends too early")
+                return 0
+            self._ready = memoryview(self._unpack())
+        size = min(len(buffer), len(self._ready))
+        buffer[:size] = self._ready[:size]
+        self._ready = self._ready[size:]
+        return size
+
+    def _unpack(self) -> bytes:
+        """The contents of what was last read; where a stream ends another may begin, perhaps after padding."""
+        if self._stream is None:
+            self._packed = self._packed.lstrip(b"\0")
+            if not self._packed:
+                return b""
+            self._stream = self._make()
+        try:
+            ready: bytes = self._stream.decompress(self._packed)
+        except Exception as error:  # every library has a class of its own
+            raise self._damaged(str(error)) from None
+        self._packed = self._stream.unused_data
+        if self._stream.eof:
+            self._stream = None
+        return ready
+
+    def _damaged(self, reason: str) -> DataError:
+        return DataError(f"{self._path}: damaged or not compressed: {reason}", "copy or download the file again")
+
+
+def _zstd() -> Any:
+    try:
+        import zstandard
+    except ModuleNotFoundError:
+        raise DataError("reading .zst files needs zstandard, which is not installed", "pip install zstandard") from None
+    return zstandard.ZstdDecompressor().decompressobj()
+
+
+# Each makes an object with `decompress`, `eof` and `unused_data`. 16 + 15 asks zlib for the header of gzip.
+DECOMPRESSORS: dict[str, Callable[[], Any]] = {
+    ".gz": lambda: zlib.decompressobj(16 + zlib.MAX_WBITS),
+    ".xz": lzma.LZMADecompressor,
+    ".zst": _zstd,
+}
