@@ -27,7 +27,9 @@ from sixfold.model.transformer import EncoderDecoder, build, weights_of
 from sixfold.tensorfile import check_target
 from sixfold.text.learn import train_tokenizer
 from sixfold.text.tokenizer import Tokenizer
-from sixfold.training.loop import Batch, pair_batch, train
+from sixfold.training.batch import Batch, pair_batch
+from sixfold.training.loop import train
+from sixfold.training.state import State
 
 WHO = {"我": "I", "你": "you", "我们": "we", "他们": "they", "老师": "the teacher", "学生": "the student"}
 DOES = {"爱": "love", "喜欢": "like", "学习": "study", "需要": "need", "不喜欢": "do not like", "研究": "research"}
@@ -81,7 +83,7 @@ def learn(pairs: list[tuple[str, str]]) -> tuple[Config, Tokenizer, EncoderDecod
     ids = [(tokenizer.encode(source), tokenizer.encode(target)) for source, target in pairs]
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("learning", total=TRAINING.steps)
-        for metrics in train(model, batches(ids, config.model, TRAINING.seed), config.model, TRAINING):
+        for metrics in train(State(model, TRAINING), batches(ids, config.model, TRAINING.seed), config.model, TRAINING):
             bar.update(task, advance=1, description=f"learning (loss {metrics.loss:.2f})")
     return config, tokenizer, model.eval()
 
@@ -94,7 +96,14 @@ def translate(engine: CpuEngine, tokenizer: Tokenizer, texts: list[str]) -> list
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", nargs="?", type=Path, help="where to keep the model file")
-    keep = parser.parse_args().model
+    parser.add_argument("--pairs", help="only write the sentences, as NAME.zh and NAME.en")
+    args = parser.parse_args()
+    if args.pairs:
+        for side, language in enumerate(("zh", "en")):
+            text = "".join(f"{pair[side]}\n" for pair in sentences())
+            Path(f"{args.pairs}.{language}").write_text(text, encoding="utf-8")
+        return
+    keep = args.model
     if keep is not None:
         check_target(keep)
     torch.set_num_threads(1)  # matrices this small gain nothing from more, and suffer when the cores are busy

@@ -11,8 +11,9 @@ from sixfold.config import ModelConfig, SearchOptions, TrainingConfig
 from sixfold.decoding.search import beam_search, greedy
 from sixfold.model.stepper import translate_stepper
 from sixfold.model.transformer import build
-from sixfold.training.loop import Batch, lengths_to_padding, pad_rows, pair_batch, train
-from sixfold.training.loss import NOTHING
+from sixfold.training.batch import Batch, pair_batch
+from sixfold.training.loop import train
+from sixfold.training.state import State
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 import toy_translation as toy
@@ -23,9 +24,9 @@ SHAPE = ModelConfig(
 
 
 def decode(model, shape, sources, search=greedy):
-    rows = [[*source, shape.eos] for source in sources]
-    stepper = translate_stepper(model, pad_rows(rows, shape.pad), lengths_to_padding([len(row) for row in rows]), 48)
-    found = search(stepper, torch.full((len(rows),), shape.bos), shape.eos, SearchOptions(max_length=48))
+    source, _, padding = pair_batch([(source, []) for source in sources], shape).inputs
+    stepper = translate_stepper(model, source, padding, 48)
+    found = search(stepper, torch.full((len(sources),), shape.bos), shape.eos, SearchOptions(max_length=48))
     return [(each if search is greedy else each[0]).tokens for each in found]
 
 
@@ -46,7 +47,7 @@ def test_it_learns_to(task):
 
     model = build(SHAPE, seed=1)
     config = TrainingConfig(steps=600, learning_rate=2e-3, warmup=60, schedule="cosine", label_smoothing=0.0)
-    for _ in train(model, batches(), SHAPE, config):
+    for _ in train(State(model, config), batches(), SHAPE, config):
         pass
     sources = [next(unseen) for _ in range(300)]
     right = [
@@ -77,8 +78,8 @@ def test_a_decoder_learns_to_count():
     rows = torch.tensor([[4 + (start + step) % 20 for step in range(9)] for start in range(20)])
     model = build(shape, seed=1)
     config = TrainingConfig(steps=150, learning_rate=5e-3, warmup=20, schedule="cosine", label_smoothing=0.0)
-    step = [Batch((rows[:, :-1],), rows[:, 1:])]
-    losses = [metrics.loss for metrics in train(model, [step] * 150, shape, config)]
+    step = [Batch((rows[:, :-1],), torch.arange(20 * 8), rows[:, 1:].flatten())]
+    losses = [metrics.loss.item() for metrics in train(State(model, config), [step] * 150, shape, config)]
     assert losses[-1] < 0.1 < losses[0]
 
 
@@ -90,9 +91,10 @@ def test_an_encoder_learns_to_fill_in_a_mask():
         dropout=0.0,
     )  # fmt: skip
     whole = torch.tensor([[4 + (start + step) % 19 for step in range(7)] for start in range(19)])
-    masked, labels = whole.clone(), torch.full_like(whole, NOTHING)
-    masked[:, 3], labels[:, 3] = 3, whole[:, 3]
+    masked = whole.clone()
+    masked[:, 3] = 3
+    batch = Batch((masked,), 3 + 7 * torch.arange(19), whole[:, 3])
     model = build(shape, seed=1)
     config = TrainingConfig(steps=150, learning_rate=3e-3, warmup=20, schedule="cosine", label_smoothing=0.0)
-    losses = [metrics.loss for metrics in train(model, [[Batch((masked,), labels)]] * 150, shape, config)]
+    losses = [metrics.loss.item() for metrics in train(State(model, config), [[batch]] * 150, shape, config)]
     assert losses[-1] < 0.1 < losses[0]

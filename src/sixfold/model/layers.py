@@ -102,9 +102,12 @@ class Layer(nn.Module):
 
     def _around(self, sublayer: Callable[[Tensor], Tensor], norm: nn.Module, x: Activations) -> Activations:
         """LayerNorm(x + Sublayer(x)) as in the paper, or x + Sublayer(LayerNorm(x))."""
-        if self.post_norm:
-            return norm(x + self.dropout(sublayer(x)))
-        return x + self.dropout(sublayer(norm(x)))
+        return self.add(x, sublayer(x if self.post_norm else norm(x)), norm)
+
+    def add(self, x: Activations, y: Activations, norm: nn.Module) -> Activations:
+        """The residual connection, with the norm that may follow it."""
+        x = x + self.dropout(y)
+        return norm(x) if self.post_norm else x
 
     def extra_repr(self) -> str:
         return "post-norm" if self.post_norm else "pre-norm"

@@ -135,9 +135,13 @@ class Output(nn.Module):
         self.projection = nn.Linear(config.d_model, config.vocab, config.output_bias)
 
     def forward(self, x: Float[Tensor, "*rows d_model"]) -> Float[Tensor, "*rows vocab"]:
-        if self.transform is not None and self.norm is not None:
-            x = self.norm(ACTIVATIONS[self.activation](self.transform(x)))
-        return self.projection(x)
+        return self.projection(self.prepare(x))
+
+    def prepare(self, x: Float[Tensor, "*rows d_model"]) -> Float[Tensor, "*rows d_model"]:
+        """All but the projection, which training does in pieces."""
+        if self.transform is None or self.norm is None:
+            return x
+        return self.norm(ACTIVATIONS[self.activation](self.transform(x)))
 
 
 class EncoderDecoder(nn.Module):

@@ -4,76 +4,102 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from sixfold.config import ModelConfig, TrainingConfig
-from sixfold.training.loss import NOTHING, smoothed_cross_entropy
+from sixfold.errors import DataError
+from sixfold.training.batch import Batch
 from sixfold.training.schedule import learning_rate
-
-
-@dataclass(frozen=True)
-class Batch:
-    """What a model reads, in the order of its parameters, and what it should have said; NOTHING pads the labels."""
-
-    inputs: tuple[Tensor, ...]
-    labels: Int[Tensor, "rows length"]
+from sixfold.training.state import State
 
 
 @dataclass(frozen=True)
 class Metrics:
-    """One step. `loss` is nats a token, label smoothing included."""
+    """One step. `loss` is nats a token, label smoothing included; to read a tensor is to wait for the device."""
 
     step: int
-    loss: float
+    loss: Float[Tensor, ""]
+    gradient_norm: Float[Tensor, ""]
+    skipped: Float[Tensor, ""]  # 1: the update was not made
     learning_rate: float
-    gradient_norm: float
     tokens: int
+    rows: tuple[np.ndarray, ...] = ()
 
 
 def train(
-    model: nn.Module, batches: Iterable[Sequence[Batch]], shape: ModelConfig, config: TrainingConfig
+    state: State, batches: Iterable[Sequence[Batch]], shape: ModelConfig, config: TrainingConfig
 ) -> Iterator[Metrics]:
     """Each item of `batches` is one step: micro-batches whose gradients add up to that of the whole."""
-    torch.manual_seed(config.seed)
-    weights = [weight for weight in model.parameters() if weight.requires_grad]
-    optimizer = torch.optim.AdamW(
-        weights, betas=(0.9, config.beta2), eps=1e-9, weight_decay=config.weight_decay, fused=True
-    )
-    model.train()
-    for step, micro_batches in zip(range(1, config.steps + 1), batches, strict=False):
-        rate = learning_rate(config, shape.d_model, step)
-        for group in optimizer.param_groups:
+    weights = list(state.weights.values())
+    state.model.train()
+    for _, micro_batches in zip(range(state.step, config.steps), batches, strict=False):
+        state.step += 1
+        # Dropout follows from the seed and the step, so that there is no random state to save.
+        torch.manual_seed(config.seed * 1_000_003 + state.step)
+        rate = learning_rate(config, shape.d_model, state.step)
+        for group in state.optimizer.param_groups:
             group["lr"] = rate
         # Divided by the tokens of the whole step: a short micro-batch must not weigh as much as a long one.
-        tokens = sum(int((batch.labels != NOTHING).sum()) for batch in micro_batches)
-        total = 0.0
-        for batch in micro_batches:
-            logits = model(*batch.inputs)
-            loss = smoothed_cross_entropy(logits, batch.labels, config.label_smoothing) / tokens
-            loss.backward()
-            total += loss.item()
+        tokens = sum(batch.tokens for batch in micro_batches)
+        loss = add_gradients(state, [batch.to(state.device) for batch in micro_batches], tokens, config)
         norm = nn.utils.clip_grad_norm_(weights, config.clip or float("inf"))
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        yield Metrics(step, total, rate, float(norm), tokens)
+        skipped = state.guard.judge(loss, norm)
+        # With this set, the fused update does nothing in a bad step, and nobody has to wait to know.
+        vars(state.optimizer)["found_inf"] = skipped
+        state.optimizer.step()
+        state.optimizer.zero_grad(set_to_none=True)
+        state.update_average()
+        rows = tuple(batch.rows for batch in micro_batches if batch.rows is not None)
+        yield Metrics(state.step, loss, norm, skipped, rate, tokens, rows)
 
 
-def pair_batch(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], shape: ModelConfig) -> Batch:
-    """Teacher forcing: the decoder reads <bos> y1 … yn and should say y1 … yn <eos>; a source ends in <eos>."""
-    source = pad_rows([[*source, shape.eos] for source, _ in pairs], shape.pad)
-    target = pad_rows([[shape.bos, *target] for _, target in pairs], shape.pad)
-    labels = pad_rows([[*target, shape.eos] for _, target in pairs], NOTHING)
-    return Batch((source, target, lengths_to_padding([len(source) + 1 for source, _ in pairs])), labels)
+def add_gradients(
+    state: State, micro_batches: Sequence[Batch], tokens: int, config: TrainingConfig
+) -> Float[Tensor, ""]:
+    """Forward and backward; where memory does not suffice, again from the start in smaller pieces."""
+    try:
+        # One call each: what a failed one holds is gone when it is left.
+        return torch.stack([add_gradient(state, batch, tokens, config) for batch in micro_batches]).sum()
+    except torch.OutOfMemoryError:
+        if all(batch.shape[0] == 1 for batch in micro_batches):
+            longest = max(batch.shape[1] for batch in micro_batches)
+            raise DataError(
+                f"out of memory: a single pair of {longest} tokens does not fit this device",
+                "lower data.max_tokens, choose a smaller preset, or set training.recompute=true",
+            ) from None
+    # Outside of the handler, whose traceback keeps the tensors alive.
+    state.optimizer.zero_grad(set_to_none=True)
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    smaller = [half for batch in micro_batches for half in (batch.halves() if batch.shape[0] > 1 else [batch])]
+    return add_gradients(state, smaller, tokens, config)
 
 
-def pad_rows(rows: Sequence[Sequence[int]], pad: int) -> Int[Tensor, "rows length"]:
-    longest = max(map(len, rows))
-    return torch.tensor([[*row, *[pad] * (longest - len(row))] for row in rows])
+def add_gradient(state: State, batch: Batch, tokens: int, config: TrainingConfig) -> Float[Tensor, ""]:
+    """Of one micro-batch, whose share of the loss is returned."""
+    with precision(config, state.device):
+        loss = loss_of(state, batch) / tokens
+    loss.backward()
+    return loss.detach()
 
 
-def lengths_to_padding(lengths: Sequence[int]) -> Tensor:
-    """True = a real token."""
-    return torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]
+def loss_of(state: State, batch: Batch) -> Float[Tensor, ""]:
+    """The sum over the tokens of a batch; padding never reaches the output projection."""
+    passes = state.objective.passes
+    inputs: list[Any] = [None if each is None else torch.cat([each] * passes) for each in batch.inputs]
+    hidden = state.model.hidden(*inputs).unflatten(0, (passes, -1)).flatten(1, 2)
+    output = state.model.output
+    return state.objective(
+        output.prepare(hidden.index_select(1, batch.places).flatten(0, 1)), batch.labels, output.projection
+    )
+
+
+def precision(config: TrainingConfig, device: torch.device) -> torch.autocast:
+    """bf16 has the range of float32, so that no loss must be scaled; weights and their updates stay in float32."""
+    wanted = config.precision == "bf16" or (config.precision == "auto" and device.type == "cuda")
+    return torch.autocast(device.type, torch.bfloat16, enabled=wanted)

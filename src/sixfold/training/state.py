@@ -1,0 +1,110 @@
+"""All that a run changes from step to step: weights, their average, the optimizer, and a guard against bad steps."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from sixfold.config import TrainingConfig
+from sixfold.model.layers import FeedForward, Layer, LayerNorm, RMSNorm
+from sixfold.model.transformer import Embedding, Transformer
+from sixfold.training.loss import Objective
+
+
+class State:
+    """`compiled` fuses the small operations of each layer; all layers of a stack share what was compiled."""
+
+    def __init__(self, model: Transformer, config: TrainingConfig, compiled: bool = False) -> None:
+        self.model = model
+        self.step = 0
+        self.weights = dict(model.named_parameters())
+        self.optimizer = torch.optim.AdamW(
+            self.weights.values(), betas=(0.9, config.beta2), eps=1e-9, weight_decay=config.weight_decay, fused=True
+        )
+        self.decay = config.ema
+        self.average = {name: weight.detach().clone() for name, weight in self.weights.items()} if config.ema else {}
+        self.guard = Guard(self.device)
+        self.objective = Objective(config.label_smoothing, config.rdrop, compiled)
+        if config.recompute:
+            recompute_layers(model)
+        if compiled:
+            compile_layers(model)
+
+    @property
+    def device(self) -> torch.device:
+        return next(iter(self.weights.values())).device
+
+    @torch.no_grad()
+    def update_average(self) -> None:
+        """Young averages forget faster, so that they do not remember the random start."""
+        if self.average:
+            decay = min(self.decay, (1 + self.step) / (10 + self.step))
+            torch._foreach_lerp_(list(self.average.values()), list(self.weights.values()), 1 - decay)
+
+    @property
+    def kept_weights(self) -> dict[str, Tensor]:
+        """What is validated and kept: the average where there is one."""
+        return self.average or {name: weight.detach() for name, weight in self.weights.items()}
+
+
+class Guard:
+    """Tells a step that would do harm from a good one, on the device, so that nobody waits."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.mean = torch.zeros((), device=device)  # of the loss of recent good steps
+        self.seen = torch.zeros((), device=device)
+
+    @torch.no_grad()
+    def judge(self, loss: Float[Tensor, ""], norm: Float[Tensor, ""]) -> Float[Tensor, ""]:
+        """1 for a loss or gradient that is not finite, or a loss far above what it was; else 0."""
+        exploded = (self.seen >= 20) & (loss > torch.maximum(2 * self.mean, self.mean + 2))
+        bad = exploded | ~loss.isfinite() | ~norm.isfinite()
+        rate = torch.clamp(1 / (self.seen + 1), min=0.02)
+        self.mean = torch.where(bad, self.mean, self.mean.lerp(loss, rate))
+        self.seen = self.seen + (~bad).float()
+        return bad.float()
+
+
+def tune(device: torch.device) -> None:
+    """Settings of the library that suit training, for the whole process."""
+    torch.set_float32_matmul_precision("high")
+    if device.type == "cuda":
+        # cuDNN's attention plans anew for every shape, which takes it longer than a step; flash attention does not.
+        torch.backends.cuda.enable_cudnn_sdp(False)
+
+
+def compile_layers(model: Transformer) -> None:
+    """Compile what is many small operations: embeddings, residuals with their norms, feed-forwards.
+
+    Products and attention stay calls of libraries that nothing beats. So there are no masks and no pairs of lengths to
+    compile for, and all layers share a handful of graphs: seconds instead of minutes. Shapes are dynamic, because
+    batches by tokens have hundreds of them.
+    """
+    options: dict[str, Any] = {}
+    # A fusion that newer versions try for the backward pass of norms made a base step 7% slower.
+    if "triton.mix_order_reduction" in torch._inductor.list_options():
+        options["triton.mix_order_reduction"] = False
+    fuse = partial(torch.compile, dynamic=True, options=options)
+    for part in model.modules():
+        if isinstance(part, (Embedding, FeedForward, LayerNorm, RMSNorm)):
+            part.forward = fuse(part.forward)  # type: ignore[method-assign]
+        elif isinstance(part, Layer):
+            part.add = fuse(part.add)  # type: ignore[method-assign]
+
+
+def recompute_layers(model: Transformer) -> None:
+    """Keep only what flows between layers; the backward pass computes the rest again."""
+    for part in model.modules():
+        if isinstance(part, Layer):
+            part.forward = _recomputed(part.forward)  # type: ignore[method-assign]
+
+
+def _recomputed(forward: Any) -> Any:
+    def call(*arguments: Any) -> Any:
+        return torch.utils.checkpoint.checkpoint(forward, *arguments, use_reentrant=False)
+
+    return call
