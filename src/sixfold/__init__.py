@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from sixfold.errors import ConfigError, DataError, ModelFileError, RequestError, SixfoldError
     from sixfold.modelfile import ModelFile
     from sixfold.text.tokenizer import Tokenizer
+    from sixfold.training.run import train
 
 __version__ = "0.1.0"
 
@@ -27,6 +28,7 @@ _HOMES = {
     "TokenizerConfig": "sixfold.config",
     "TrainingConfig": "sixfold.config",
     "preset": "sixfold.config",
+    "train": "sixfold.training.run",
 }
 
 __all__ = [
@@ -42,6 +44,7 @@ __all__ = [
     "TokenizerConfig",
     "TrainingConfig",
     "preset",
+    "train",
 ]
 
 

@@ -1,0 +1,40 @@
+"""`sixfold train`: raw pairs in, one model file out; the same command again goes on where it was stopped."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sixfold.cli.config import Set
+
+
+def register(app: typer.Typer, name: str) -> None:
+    app.command(name)(train)
+
+
+def train(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="SOURCE TARGET | PAIRS | RECIPE.toml", help="Raw text, or a recipe.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the run.")] = Path("run"),
+    preset: Annotated[str, typer.Option(help="Size of the model; left out: chosen for corpus and device.")] = "",
+    changes: Set = [],  # noqa: B006 -- typer reads the default and never changes it
+    dev: Annotated[
+        list[Path], typer.Option("--dev", help="A dev set: one file of pairs, or given twice, source and target.")
+    ] = [],  # noqa: B006
+    data: Annotated[Path | None, typer.Option(help="Where a recipe's corpora are; left out: beside it.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
+) -> None:
+    """Train a translator from raw parallel text. Stop it at any moment; the same command goes on."""
+    from sixfold.training.run import train as begin
+
+    outcome = begin(files, out, preset, changes, dev, data, device)
+    if as_json:
+        print(json.dumps({"model": str(outcome.model or ""), "step": outcome.step, "scores": outcome.scores}))
+    if outcome.model is not None:
+        print(f"{outcome.model}: done; look at it with: sixfold summary {outcome.model}", file=sys.stderr)

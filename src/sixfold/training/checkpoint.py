@@ -1,0 +1,130 @@
+"""Checkpoints: all of a run's state in one safetensors file, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sixfold import tensorfile
+from sixfold.data.loader import Cursor
+from sixfold.errors import ModelFileError
+from sixfold.training.state import State
+from sixfold.weights import check_weights
+
+FORMAT = "sixfold-checkpoint"
+VERSION = "1"
+MOMENTS = ("exp_avg", "exp_avg_sq")
+
+
+@dataclass
+class Progress:
+    """What a run remembers besides its tensors."""
+
+    cursor: Cursor = field(default_factory=Cursor)
+    micro_tokens: int = 0  # what was found to fit; another number would cut the batches differently
+    best: float = -math.inf
+    best_step: int = 0
+    stale: int = 0  # validations since
+    owes_validation: bool = False  # of this very step
+    tokens: int = 0  # target tokens seen
+    seconds: float = 0.0  # of training, earlier sittings included
+    bad_steps: int = 0  # skipped in a row
+    returns: int = 0  # how often it went back to a good state
+    history: list[dict[str, Any]] = field(default_factory=list)  # validations
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False)  # -Infinity, where nothing was validated, is read again
+
+    @classmethod
+    def from_json(cls, text: str) -> Progress:
+        values = json.loads(text)
+        return cls(**{**values, "cursor": Cursor(**values["cursor"])})
+
+
+def save(folder: Path, state: State, progress: Progress, keep: int) -> Path:
+    """Write the checkpoint of this step, then forget all but the last `keep`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"step-{state.step:09}.safetensors"
+    tensors = {name: tensorfile.Tensor.of(array(tensor)) for name, tensor in tensors_of(state).items()}
+    metadata = {"format": FORMAT, "version": VERSION, "step": str(state.step), "progress": progress.to_json()}
+    tensorfile.write(path, tensors, metadata)
+    written = steps(folder)
+    place = written.index(path)
+    # Those of later steps are damaged, or of a past that the run went back from.
+    for other in (*written[: max(0, place + 1 - keep)], *written[place + 1 :]):
+        other.unlink(missing_ok=True)
+    return path
+
+
+def tensors_of(state: State) -> dict[str, Tensor]:
+    """Every tensor by a name that says whose it is."""
+    tensors: dict[str, Tensor] = {f"weight/{name}": weight for name, weight in state.weights.items()}
+    tensors |= {f"average/{name}": weight for name, weight in state.average.items()}
+    tensors |= {"guard/mean": state.guard.mean, "guard/seen": state.guard.seen}
+    for name, weight in state.weights.items():
+        for kind, tensor in state.optimizer.state.get(weight, {}).items():
+            tensors[f"{kind}/{name}"] = tensor
+    return tensors
+
+
+def array(tensor: Tensor) -> np.ndarray:
+    converted: np.ndarray = tensor.detach().float().cpu().numpy()
+    return converted
+
+
+def restore_latest(folder: Path, state: State, say: Callable[[str], None]) -> Progress | None:
+    """Set `state` from the newest checkpoint that can be read; None where there is none at all."""
+    found = steps(folder)
+    for path in reversed(found):
+        try:
+            return restore(path, state)
+        except ModelFileError as error:
+            say(f"{error}; trying the one before it")
+    if found:
+        raise ModelFileError(f"{folder}: none of {len(found)} checkpoints can be read", "use another --out")
+    return None
+
+
+def restore(path: Path, state: State) -> Progress:
+    """Set all of `state` from one checkpoint, once that has proved to be whole and to fit."""
+    stored, metadata = tensorfile.read(path)
+    if metadata.get("format") != FORMAT:
+        raise ModelFileError(f"{path}: expected a checkpoint; got another kind of file")
+    if metadata.get("version") != VERSION:
+        raise ModelFileError(f"{path}: expected version {VERSION}; got {metadata.get('version')!r}", "upgrade sixfold")
+    try:
+        step, progress = int(metadata["step"]), Progress.from_json(metadata["progress"])
+    except (KeyError, ValueError, TypeError) as error:
+        raise ModelFileError(f"{path}: its progress cannot be read: {error}") from None
+    if step and not state.optimizer.state:
+        _make_moments(state)
+    if not step:
+        state.optimizer.state.clear()
+    wanted = tensors_of(state)
+    shapes = {name: tensor.data.shape for name, tensor in stored.items()}
+    check_weights(str(path), {name: tuple(tensor.shape) for name, tensor in wanted.items()}, shapes)
+    with torch.no_grad():
+        for name, tensor in wanted.items():
+            tensor.copy_(torch.from_numpy(np.array(stored[name].data)))
+    state.step = step
+    return progress
+
+
+def _make_moments(state: State) -> None:
+    """Room for what AdamW makes in its first step only."""
+    for weight in state.weights.values():
+        moments = {kind: torch.zeros_like(weight) for kind in MOMENTS}
+        state.optimizer.state[weight] = {"step": torch.zeros((), device=weight.device), **moments}
+
+
+def steps(folder: Path) -> list[Path]:
+    """The checkpoints of a run, oldest first."""
+    return sorted(folder.glob("step-*.safetensors"))

@@ -1,0 +1,139 @@
+"""Validation as a user would do it: raw text in, real decoding, detokenised text against the raw reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sixfold.config import ModelConfig, SearchOptions, TrainingConfig
+from sixfold.decoding.search import beam_search, greedy
+from sixfold.model.stepper import translate_stepper
+from sixfold.model.transformer import EncoderDecoder
+from sixfold.text.tokenizer import Tokenizer
+from sixfold.training.batch import pair_batch
+from sixfold.training.loop import precision
+from sixfold.training.loss import loss_in_pieces
+from sixfold.training.scores import Scores, score
+
+ROOM = {"cpu": 4096, "cuda": 2**17}  # tokens of a batch of sources, times the beam
+
+
+@dataclass(frozen=True)
+class TextSet:
+    """A dev or test set: raw sentences and their raw references."""
+
+    name: str
+    sources: Sequence[str]
+    references: Sequence[str]
+
+    def first(self, count: int) -> TextSet:
+        return TextSet(self.name, self.sources[:count], self.references[:count])
+
+
+class Validator:
+    """Translates and scores with a model of its own, so that the one in training is left alone."""
+
+    def __init__(
+        self,
+        model: EncoderDecoder,
+        shape: ModelConfig,
+        tokenizer: Tokenizer,
+        config: TrainingConfig,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`check` is called before each batch; it may raise to stop."""
+        self.model = model.eval()
+        self.shape = shape
+        self.tokenizer = tokenizer
+        self.config = config
+        self.check = check
+        self.device = next(model.parameters()).device
+
+    @torch.no_grad()
+    def take(self, weights: Mapping[str, Tensor]) -> None:
+        for name, weight in self.model.named_parameters():
+            weight.copy_(weights[name])
+
+    def score(self, texts: TextSet, language: str, beam: int) -> tuple[Scores, list[str]]:
+        translations = self.translate(texts.sources, beam)
+        return score(translations, texts.references, language), translations
+
+    @torch.inference_mode()
+    def translate(self, texts: Sequence[str], beam: int) -> list[str]:
+        """In the order of `texts`; sentences of like length share a batch."""
+        encoded = [[*ids[: self.longest], self.shape.eos] for ids in self.tokenizer.encode_batch(texts)]
+        result = [""] * len(texts)
+
+        def decode(places: list[int]) -> None:
+            for place, tokens in zip(places, self._decode([encoded[place] for place in places], beam), strict=True):
+                result[place] = self.tokenizer.decode(tokens)
+
+        for places in self._batches([len(ids) for ids in encoded], beam):
+            self._within_memory(decode, places)
+        return result
+
+    @torch.inference_mode()
+    def loss(self, texts: TextSet) -> float:
+        """Nats a token of the reference, without label smoothing."""
+        sides = (self.tokenizer.encode_batch(side) for side in (texts.sources, texts.references))
+        pairs = [(x[: self.longest], y[: self.longest]) for x, y in zip(*sides, strict=True)]
+        totals = {"loss": 0.0, "tokens": 0}
+
+        def add(places: list[int]) -> None:
+            batch = pair_batch([pairs[place] for place in places], self.shape).to(self.device)
+            source, target, padding = batch.inputs
+            assert source is not None
+            assert target is not None
+            with precision(self.config, self.device):
+                hidden = self.model.hidden(source, target, padding).flatten(0, 1)[batch.places]
+                totals["loss"] += float(loss_in_pieces(self.model.output, hidden, batch.labels))
+            totals["tokens"] += batch.tokens
+
+        for places in self._batches([max(map(len, pair)) + 1 for pair in pairs], 1):
+            self._within_memory(add, places)
+        return totals["loss"] / max(totals["tokens"], 1)
+
+    @property
+    def longest(self) -> int:
+        """Tokens of a side; what is beyond is cut off."""
+        return self.shape.max_length - 1
+
+    def _within_memory(self, work: Callable[[list[int]], None], places: list[int]) -> None:
+        """Do it for a batch, or, where memory does not suffice, for one half after the other."""
+        self.check()
+        try:
+            work(places)
+            return
+        except torch.OutOfMemoryError:
+            if len(places) == 1:
+                raise
+        torch.cuda.empty_cache()
+        for half in (places[: len(places) // 2], places[len(places) // 2 :]):
+            self._within_memory(work, half)
+
+    def _decode(self, sources: list[list[int]], beam: int) -> list[list[int]]:
+        batch = pair_batch([(source[:-1], []) for source in sources], self.shape).to(self.device)
+        source, _, padding = batch.inputs
+        assert source is not None
+        longest = min(2 * source.size(1) + 10, self.shape.max_length)
+        start = torch.full((len(sources),), self.shape.bos, device=self.device)
+        with precision(self.config, self.device):
+            stepper = translate_stepper(self.model, source, padding, longest)
+            options = SearchOptions(beam=beam, max_length=longest)
+            if beam == 1:
+                return [found.tokens for found in greedy(stepper, start, self.shape.eos, options)]
+            return [found[0].tokens for found in beam_search(stepper, start, self.shape.eos, options)]
+
+    def _batches(self, lengths: Sequence[int], beam: int) -> Iterator[list[int]]:
+        """Places of `lengths`, the longest first, so many together as there is room for."""
+        batch: list[int] = []
+        for place in sorted(range(len(lengths)), key=lambda place: -lengths[place]):
+            if batch and (len(batch) + 1) * lengths[batch[0]] * beam > ROOM[self.device.type]:
+                yield batch
+                batch = []
+            batch.append(place)
+        if batch:
+            yield batch

@@ -1,0 +1,98 @@
+"""The folder of a run: what was asked for when it began, so that a later start goes on with the same or is refused."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from sixfold import tensorfile
+from sixfold.errors import ConfigError, DataError
+from sixfold.recipe import Recipe
+from sixfold.training.prepare import Sources
+
+
+def what_was_asked(recipe: Recipe, sources: Sources) -> dict[str, Any]:
+    """What a later start must agree with: the settings that the user gave and what is in the corpora."""
+    corpora = {
+        f"{kind} {number} ({corpus.name})": [corpus.digest(), corpus.weight, list(corpus.columns)]
+        for kind, some in (("train", sources.train), ("dev", sources.dev), ("test", sources.test))
+        for number, corpus in enumerate(some, start=1)
+    }
+    languages = dict(zip(("source", "target"), sources.languages, strict=True))
+    return json.loads(json.dumps({"settings": recipe.settings, "corpora": corpora, "languages": languages}))
+
+
+@contextmanager
+def claim(out: Path) -> Iterator[None]:
+    """Make the folder and hold it: two runs that write to one folder would ruin both. A kill lets go of it."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        lock = (out / ".lock").open("a+b")
+    except OSError as error:
+        raise ConfigError(f"--out: {out}: cannot write: {error.strerror}", "choose a folder of your own") from None
+    with lock:
+        _hold(lock, out)
+        for half_written in out.rglob(".*.part"):  # by a process that was killed
+            half_written.unlink(missing_ok=True)
+        yield
+
+
+def _hold(lock: BinaryIO, out: Path) -> None:
+    if sys.platform == "win32":
+        return
+    import fcntl
+
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise ConfigError(
+            f"--out: {out}: another process is training there", "wait for it, or choose another folder"
+        ) from None
+
+
+def begin(out: Path, asked: dict[str, Any]) -> dict[str, Any]:
+    """Read what an earlier start wrote there, and refuse to mix it with something else."""
+    if not (out / "run.json").exists():
+        return {}
+    try:
+        known: dict[str, Any] = json.loads((out / "run.json").read_text(encoding="utf-8"))
+        before = known["asked"]
+    except (ValueError, KeyError):
+        raise DataError(f"{out / 'run.json'}: cannot be read", "use another --out") from None
+    changes = difference(before, asked)
+    if changes:
+        raise ConfigError(
+            f"{out}: this folder holds a run with other settings: {'; '.join(changes)}",
+            "give the same settings and data to go on, or another --out to begin anew",
+        )
+    return known
+
+
+def difference(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """`training.seed: 1 → 2` for every setting that differs, and a sentence for a corpus that does."""
+    old, new = ({**flat(each["settings"]), **flat({"language": each["languages"]})} for each in (before, now))
+    changes = [
+        f"{name}: {old.get(name, 'not set')} → {new.get(name, 'not set')}"
+        for name in sorted(old.keys() | new.keys())
+        if old.get(name) != new.get(name)
+    ]
+    for name in sorted(before["corpora"].keys() | now["corpora"].keys()):
+        if before["corpora"].get(name) != now["corpora"].get(name):
+            changes.append(f"corpus {name} is another or has changed")
+    return changes
+
+
+def flat(tree: dict[str, Any], path: str = "") -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, value in tree.items():
+        values |= flat(value, f"{path}{name}.") if isinstance(value, dict) else {f"{path}{name}": value}
+    return values
+
+
+def write_json(path: Path, values: dict[str, Any]) -> None:
+    with tensorfile.atomic(path) as file:
+        file.write(json.dumps(values, indent=1, ensure_ascii=False).encode())

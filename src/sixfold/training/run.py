@@ -1,0 +1,171 @@
+"""A run: raw corpora in, one model file out, and at any moment it may be killed and started again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from sixfold import modelfile, tensorfile
+from sixfold.config import Config, from_dict, to_dict, to_toml
+from sixfold.data.loader import Loader, Order
+from sixfold.errors import ConfigError, DataError
+from sixfold.model.transformer import load_weights
+from sixfold.recipe import Recipe, changed, of_files
+from sixfold.training import plan, prepare
+from sixfold.training.display import Display
+from sixfold.training.folder import begin, claim, what_was_asked, write_json
+from sixfold.training.interrupt import Interrupt, Stopped
+from sixfold.training.prepare import Preparation, Sources
+from sixfold.training.sitting import Ready, Sitting
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended."""
+
+    model: Path | None  # None: it was stopped
+    step: int
+    scores: dict[str, dict[str, Any]]  # of each dev and test set
+
+
+def train(
+    files: Sequence[Path | str],
+    out: Path | str,
+    preset: str = "",
+    changes: Sequence[str] = (),
+    dev: Sequence[Path | str] = (),
+    data: Path | str | None = None,
+    device: str = "auto",
+) -> Outcome:
+    """As `sixfold train`: two files of lines, one of pairs, or a recipe whose corpora are in `data`.
+
+    `changes` are such as "training.steps=1000". Called again with the same, it goes on where it was stopped.
+    """
+    paths = [Path(file) for file in files]
+    recipe = changed(of_files(paths, [Path(file) for file in dev]), preset, changes)
+    is_recipe = paths[0].suffix == ".toml"
+    if data is not None and not is_recipe:
+        raise ConfigError("--data: expected only with a recipe, whose corpora it says the place of", "leave it out")
+    folder = Path(data) if data is not None else paths[0].parent if is_recipe else Path()
+    chosen = choose_device(device)
+    with Interrupt() as interrupt:
+        display = Display(interrupt)
+        try:
+            return run(recipe, folder, Path(out), chosen, display)
+        except Stopped:
+            display.say("stopped; the same command goes on from there")
+            return Outcome(None, 0, {})
+
+
+def run(recipe: Recipe, data: Path, out: Path, device: torch.device, display: Display) -> Outcome:
+    """Begin a run in `out`, or go on with the one that is there."""
+    with claim(out):
+        sources = prepare.find(recipe, data)
+        asked = what_was_asked(recipe, sources)
+        known = begin(out, asked)
+        check(recipe.config)
+        if known.get("finished") and (out / "model.safetensors").exists():
+            display.say(f"{out}: this run has ended")
+            return Outcome(out / "model.safetensors", known["step"], known["scores"])
+        ready = make_ready(recipe, sources, out, known, device, display)
+        known = {"asked": asked, "config": to_dict(ready.config), "tokens": ready.store.key}
+        write_json(out / "run.json", known)
+        with tensorfile.atomic(out / "config.toml") as file:
+            file.write(to_toml(ready.config).encode())
+        sitting = Sitting(ready, out, device, display)
+        sitting.train()
+        if display.interrupt.asked:
+            display.say(f"stopped at step {sitting.state.step:,}; the same command goes on from there")
+            return Outcome(None, sitting.state.step, {})
+        scores = finish(sitting)
+        for line in expectations(recipe, sources, scores):
+            display.say(line)
+        write_json(out / "run.json", {**known, "finished": True, "step": sitting.state.step, "scores": scores})
+        return Outcome(out / "model.safetensors", sitting.state.step, scores)
+
+
+def expectations(recipe: Recipe, sources: Sources, scores: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Whether each test set came out as the recipe promises."""
+    for promise, corpus in zip(recipe.test, sources.test, strict=True):
+        if promise.bleu:
+            got = scores[corpus.name]["bleu"]
+            verdict = "as promised" if got >= promise.bleu - promise.tolerance else "NOT reached"
+            yield f"{corpus.name}: expected BLEU {promise.bleu:.1f} ± {promise.tolerance:.1f}; got {got:.1f}: {verdict}"
+
+
+def choose_device(asked: str) -> torch.device:
+    """The GPU where there is one."""
+    if asked not in ("auto", "cpu", "cuda"):
+        raise ConfigError(f"--device: expected auto, cpu or cuda; got {asked!r}")
+    if asked == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("--device: expected a GPU that torch can use; found none", "leave --device out")
+    return torch.device("cuda" if torch.cuda.is_available() and asked != "cpu" else "cpu")
+
+
+def make_ready(
+    recipe: Recipe, sources: Sources, out: Path, known: Mapping[str, Any], device: torch.device, display: Display
+) -> Ready:
+    """Data first, then the settings that follow from it; what an earlier start chose stays."""
+    tests = tuple(map(prepare.read_set, sources.test))
+    preparation = Preparation(sources, out / "data", display)
+    kept = preparation.clean(recipe.config.data)
+    config = from_dict(known["config"]) if known else plan.choose(recipe.settings, len(kept), device.type)
+    check(config)
+    dev = preparation.dev_sets(kept, config)
+    left_out = {source for texts in (*dev, *tests) for source in texts.sources}
+    tokenizer = preparation.learn_tokenizer(kept, left_out, config.tokenizer)
+    tokens = preparation.tokenize(kept, tokenizer, left_out, config.data)
+    if known and known["tokens"] != tokens.key:
+        raise DataError(
+            f"{out}: the corpora no longer give the tokens that this run began with",
+            "if a library was updated, go back to its old version; or use another --out",
+        )
+    training = config.training
+    if not known:
+
+        def steps_in_a_pass(batch_tokens: int) -> int:
+            return len(Loader(tokens, Order(batch_tokens, 1, training.seed), lambda each: each).epoch(0))
+
+        training = plan.complete(training, len(tokens), steps_in_a_pass, device.type)
+    config = replace(config, model=tokenizer.fit(config.model), training=training)
+    shape = config.model
+    display.say(
+        f"{len(tokens):,} pairs, {'→'.join(language or '?' for language in sources.languages)}, "
+        f"{tokenizer.vocab:,} pieces; {shape.encoder_layers}+{shape.decoder_layers} layers of width {shape.d_model}; "
+        f"{training.steps:,} steps of {training.batch_tokens:,} tokens on {device.type}"
+    )
+    return Ready(config, tokens, tokenizer, dev, tests, sources.languages)
+
+
+def check(config: Config) -> None:
+    """What only training asks of a configuration."""
+    model = config.model
+    if model.kind != "encoder-decoder":
+        raise ConfigError(f"model.kind: expected encoder-decoder to learn from pairs; got {model.kind!r}")
+    if model.positions == "learned" and config.data.max_tokens > model.max_length:
+        raise ConfigError(
+            f"data.max_tokens: expected at most model.max_length = {model.max_length}, "
+            f"the rows of the learned position table; got {config.data.max_tokens}"
+        )
+
+
+def finish(sitting: Sitting) -> dict[str, dict[str, Any]]:
+    """Score the best model as it will be used, with a beam, and give it its name."""
+    best = modelfile.load(sitting.best)
+    load_weights(sitting.validator.model, best.weights())
+    sitting.display.say(f"scoring the model of step {sitting.progress.best_step:,} with a beam of 4")
+    scores: dict[str, dict[str, Any]] = {}
+    for texts in (*sitting.ready.dev, *sitting.ready.tests):
+        found, translations = sitting.validator.score(texts, sitting.ready.languages[1], beam=4)
+        scores[texts.name] = asdict(found)
+        sitting.display.say(f"{texts.name}: BLEU {found.bleu:.2f}, chrF {found.chrf:.2f} ({found.signature})")
+        with tensorfile.atomic(sitting.out / f"{texts.name}.translated.txt") as file:
+            file.write("".join(f"{line}\n" for line in translations).encode())
+    cost = {"hours": sitting.progress.seconds / 3600, "device": str(sitting.device), "tokens": sitting.progress.tokens}
+    card = {**best.card, "scores": scores, "cost": cost, "validations": sitting.progress.history}
+    modelfile.save(sitting.out / "model.safetensors", best.config, best.weights(), best.tokenizer, card)
+    return scores

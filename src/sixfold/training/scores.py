@@ -1,0 +1,56 @@
+"""How good translations are: BLEU and chrF as sacreBLEU defines them, and BLEU as older papers counted it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+
+from sixfold.errors import RequestError
+
+# Languages written without spaces; 13a would take a whole clause for one word.
+TOKENIZERS = {"zh": "zh", "ja": "char", "th": "char", "lo": "char", "km": "char", "my": "char"}
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores from 0 to 100, each with the signature by which others can repeat it."""
+
+    bleu: float
+    chrf: float
+    signature: str
+    chrf_signature: str
+
+
+def score(hypotheses: Sequence[str], references: Sequence[str], language: str) -> Scores:
+    """Detokenised text against the raw reference, in the target language."""
+    assert len(hypotheses) == len(references) > 0
+    bleu, chrf = BLEU(tokenize=TOKENIZERS.get(language.split("-")[0], "13a")), CHRF()
+    return Scores(
+        bleu=bleu.corpus_score(hypotheses, [references]).score,
+        chrf=chrf.corpus_score(hypotheses, [references]).score,
+        signature=str(bleu.get_signature()),
+        chrf_signature=str(chrf.get_signature()),
+    )
+
+
+def tokenized_lowercase_bleu(hypotheses: Sequence[str], references: Sequence[str], language: str) -> float:
+    """What papers on Multi30k report: multi-bleu.perl over text prepared as the `lc.norm.tok` files of that corpus."""
+    assert len(hypotheses) == len(references) > 0
+    try:
+        from sacremoses import MosesPunctNormalizer, MosesTokenizer  # type: ignore[import-untyped]
+    except ModuleNotFoundError:
+        raise RequestError(
+            "tokenised BLEU needs sacremoses, which is not installed", "pip install sacremoses"
+        ) from None
+    normalizer, tokenizer = MosesPunctNormalizer(language), MosesTokenizer(language)
+
+    def prepare(text: str) -> str:
+        # Lower case comes first, as in the corpus: it decides which full stops belong to abbreviations.
+        return " ".join(tokenizer.tokenize(normalizer.normalize(text.lower()), escape=False))
+
+    # multi-bleu.perl does not smooth; `force` silences the advice to detokenise.
+    bleu = BLEU(tokenize="none", smooth_method="none", force=True)
+    return bleu.corpus_score([prepare(text) for text in hypotheses], [[prepare(text) for text in references]]).score
