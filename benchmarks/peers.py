@@ -17,7 +17,7 @@ from sixfold.training.loss import smoothed_cross_entropy
 
 
 def loss_of(logits: Tensor, labels: Tensor) -> Tensor:
-    return smoothed_cross_entropy(logits, labels, 0.1) / labels.numel()
+    return smoothed_cross_entropy(logits.flatten(0, 1), labels.flatten(), 0.1) / labels.numel()
 
 
 class Ours(nn.Module):

@@ -1,0 +1,234 @@
+"""The same GPU minutes, cleaned pairs, tokeniser and shape: ours against Hugging Face's Seq2SeqTrainer.
+
+Ours trains from the recipe for `--steps` steps. Then Hugging Face's Marian gets as many seconds as that took, compiling
+included for both, reading and validating excluded for both. Its schedule is set to end with its time. Both are
+decoded by the same beam search of 4 and scored by sacreBLEU on every dev set of the recipe.
+
+    python benchmarks/quality.py DATA --work DIR --steps 4000           # GPU; needs transformers and accelerate
+    python benchmarks/quality.py DATA --work DIR --steps 6 --small --device cpu
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from training import SMALL, example
+
+from sixfold import recipe as recipes
+from sixfold.config import ModelConfig
+from sixfold.data.batching import rows_of_epoch
+from sixfold.data.store import Store
+from sixfold.interop.huggingface import load_folder
+from sixfold.model.transformer import EncoderDecoder, build, load_weights
+from sixfold.recipe import Recipe
+from sixfold.training.display import Display
+from sixfold.training.evaluate import TextSet, Validator
+from sixfold.training.interrupt import Interrupt
+from sixfold.training.prepare import find
+from sixfold.training.run import make_ready
+from sixfold.training.sitting import Ready, Sitting
+
+
+def change(recipe: Recipe, args: argparse.Namespace) -> Recipe:
+    """The recipe at the length, and where asked at the size, of this comparison; validation is left to the end."""
+    training = {"steps": args.steps, "warmup": max(1, args.steps // 8), "patience": 0}
+    training |= {"validate_every": args.steps, "checkpoint_every": 10 * args.steps}
+    tree: dict[str, Any] = {**recipe.settings, "training": {**recipe.settings["training"], **training}}
+    if args.small:
+        fields = ("d_model", "heads", "d_ff", "encoder_layers", "decoder_layers")
+        tree["model"] = {**tree["model"], **{name: getattr(SMALL, name) for name in fields}}
+        tree["tokenizer"] = {"vocab": 2000}
+        tree["training"]["batch_tokens"] = 1024
+        recipe = replace(recipe, corpus=recipe.corpus[-2:])
+    return replace(recipe, settings=tree)
+
+
+def train_ours(ready: Ready, args: argparse.Namespace, device: torch.device, display: Display) -> tuple[Any, float]:
+    """The product's own sitting; seconds from before the model is built until after the last step."""
+    sitting = Sitting(ready, args.work / "ours", device, display)
+    sitting.validate = lambda log: None  # type: ignore[method-assign]
+    began = time.perf_counter()
+    sitting.train()
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    return sitting, time.perf_counter() - began
+
+
+class Pairs(torch.utils.data.Dataset):
+    """The rows that our loader saw, epoch after epoch, as Hugging Face wants them."""
+
+    def __init__(self, store: Store, shape: ModelConfig, seed: int, epochs: int) -> None:
+        weights = [corpus.weight for corpus in store.corpora]
+        self.rows = np.concatenate([rows_of_epoch(store.ends, weights, seed, epoch) for epoch in range(epochs)])
+        self.store, self.shape = store, shape
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: int) -> dict:
+        return example(self.store, int(self.rows[index]), self.shape)
+
+
+def train_peer(
+    ready: Ready, seconds: float, args: argparse.Namespace, device: torch.device
+) -> tuple[EncoderDecoder, ModelConfig, dict[str, float]]:
+    """MarianMTModel from a fresh start by Seq2SeqTrainer, for so many seconds."""
+    import transformers
+    from peers import HuggingFace
+
+    shape = replace(ready.config.model, norm_position="post", position_layout="halves")
+    rate = peer_rate(ready, shape, args, device)
+    steps = max(2, int(seconds * rate * 0.98))
+    model = HuggingFace(shape, build(shape)).model  # type: ignore[arg-type]
+    trainer = make_trainer(model, ready, shape, steps, args, device)
+    clock = Clock(seconds)
+    trainer.add_callback(clock.callback(transformers.TrainerCallback))
+    trainer.train()
+    tokens = int(clock.steps * rows_a_batch(ready) * ready.store.lengths()[1].mean())
+    folder = args.work / "peer"
+    model.save_pretrained(folder)
+    read = load_folder(folder)
+    ours = build(read.config.model)
+    load_weights(ours, read.weights())
+    assert isinstance(ours, EncoderDecoder)
+    return ours.to(device), read.config.model, {"seconds": clock.elapsed, "steps": clock.steps, "tokens": tokens}
+
+
+class Clock:
+    """Ends a training when its time is up; time runs from its first step on, compiling included."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.steps, self.elapsed, self.began = seconds, 0, 0.0, 0.0
+
+    def callback(self, base: type) -> Any:
+        clock = self
+
+        class Callback(base):  # type: ignore[misc,valid-type]
+            def on_step_begin(self, *_: Any, **__: Any) -> None:
+                clock.began = clock.began or time.perf_counter()
+
+            def on_step_end(self, _: Any, state: Any, control: Any, **__: Any) -> None:
+                clock.steps, clock.elapsed = state.global_step, time.perf_counter() - clock.began
+                if clock.elapsed > clock.seconds:
+                    control.should_training_stop = True
+
+        return Callback()
+
+
+def peer_rate(ready: Ready, shape: ModelConfig, args: argparse.Namespace, device: torch.device) -> float:
+    """Steps a second, by a short trial, so that the schedule can end when the time does."""
+    import transformers
+    from peers import HuggingFace
+
+    count = 4 if args.small else 40
+    model = HuggingFace(shape, build(shape)).model  # type: ignore[arg-type]
+    trainer = make_trainer(model, ready, shape, count, args, device)
+    times: list[float] = []
+
+    class Watch(transformers.TrainerCallback):
+        def on_step_end(self, *_: Any, **__: Any) -> None:
+            if device.type == "cuda":
+                torch.cuda.synchronize()
+            times.append(time.perf_counter())
+
+    trainer.add_callback(Watch())
+    trainer.train()
+    half = len(times) // 2
+    return (len(times) - 1 - half) / (times[-1] - times[half])
+
+
+def rows_a_batch(ready: Ready) -> int:
+    """Sentences that give the tokens of one of our steps, on the average."""
+    return max(1, round(ready.config.training.batch_tokens / float(ready.store.lengths()[1].mean())))
+
+
+def make_trainer(
+    model: Any, ready: Ready, shape: ModelConfig, steps: int, args: argparse.Namespace, device: torch.device
+) -> Any:
+    import transformers
+    from transformers.trainer_pt_utils import LengthGroupedSampler
+
+    data = Pairs(ready.store, shape, ready.config.training.seed, 1)
+    lengths = ready.store.lengths()[0][data.rows].tolist()
+    fast = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=ready.tokenizer.rust, pad_token="<pad>", eos_token="<eos>"
+    )
+    # Batches of sentences are as long as their longest: all at once, a batch of long ones runs out of memory.
+    together = 1 if args.small else 6
+    batch = max(1, rows_a_batch(ready) // together)
+    wanted = {
+        "output_dir": str(args.work / "peer-run"), "max_steps": steps, "per_device_train_batch_size": batch,
+        "learning_rate": args.peer_rate, "lr_scheduler_type": "cosine", "warmup_steps": max(1, steps // 5),
+        "adam_beta2": 0.98, "adam_epsilon": 1e-9, "max_grad_norm": 1.0, "label_smoothing_factor": 0.1,
+        "bf16": device.type == "cuda", "use_cpu": device.type == "cpu", "optim": "adamw_torch_fused",
+        "dataloader_num_workers": 10 if device.type == "cuda" else 0, "save_strategy": "no", "report_to": "none",
+        "logging_steps": 500, "remove_unused_columns": False, "disable_tqdm": True, "seed": 1, "weight_decay": 0.0,
+        "torch_compile": args.peer_compile, "gradient_accumulation_steps": together,
+    }  # fmt: skip
+    known = {field.name for field in dataclasses.fields(transformers.Seq2SeqTrainingArguments)}
+    assert wanted.keys() <= known, wanted.keys() - known
+
+    class Trainer(transformers.Seq2SeqTrainer):
+        """Grouped by length, as the Trainer offers; the lengths are handed over instead of counted for a minute."""
+
+        def _get_train_sampler(self, *_: Any) -> Any:
+            return LengthGroupedSampler(batch, lengths=lengths)
+
+    return Trainer(
+        model=model, args=transformers.Seq2SeqTrainingArguments(**wanted), train_dataset=data,
+        data_collator=transformers.DataCollatorForSeq2Seq(fast, model=model, pad_to_multiple_of=8),
+    )  # fmt: skip
+
+
+def scores(model: EncoderDecoder, shape: ModelConfig, ready: Ready, dev: tuple[TextSet, ...]) -> dict[str, float]:
+    validator = Validator(model, shape, ready.tokenizer, ready.config.training)
+    return {texts.name: validator.score(texts, ready.languages[1], beam=4)[0].bleu for texts in dev}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--recipe", type=Path, default=Path(__file__).parents[1] / "recipes" / "zh-en.toml")
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--peer-rate", type=float, default=5e-4, help="peak learning rate of Hugging Face's model")
+    parser.add_argument("--peer-compile", action="store_true")
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    device = torch.device(args.device)
+    args.work.mkdir(parents=True, exist_ok=True)
+    recipe = change(recipes.load(args.recipe), args)
+    display = Display(Interrupt())
+    ready = make_ready(recipe, find(recipe, args.data), args.work, {}, device, display)
+    dev = tuple(texts.first(20) for texts in ready.dev) if args.small else ready.dev
+    sitting, seconds = train_ours(ready, args, device, display)
+    sitting.validator.take(sitting.state.kept_weights)
+    shape = ready.config.model
+    result: dict[str, Any] = {"ours": scores(sitting.validator.model, shape, ready, dev)}
+    result["ours"] |= {"seconds": seconds, "steps": sitting.state.step, "tokens": sitting.progress.tokens}
+    print(json.dumps(result), flush=True)
+    if args.out:
+        sitting.save_model(args.out.with_suffix(".safetensors"))
+    del sitting
+    torch.cuda.empty_cache()
+    peer, peer_shape, cost = train_peer(ready, seconds, args, device)
+    result["peer"] = scores(peer, peer_shape, ready, dev) | cost
+    print(f"{'':12} {'ours':>9} {'HF':>9}")
+    for name in result["ours"]:
+        print(f"{name:12} {result['ours'][name]:9,.2f} {result['peer'][name]:9,.2f}")
+    if args.out:
+        args.out.write_text(json.dumps(result, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
