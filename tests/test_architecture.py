@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
@@ -14,17 +15,21 @@ import pytest
 from small_models import SMALL, random_model
 
 import sixfold
-from sixfold import config, modelfile
-from sixfold.config import Config
+from sixfold import config, modelfile, recipe
+from sixfold.config import Config, TrainingConfig
+from sixfold.data import cleaning
 from sixfold.decoding import search
 from sixfold.explorer import forward
 from sixfold.interop import ctranslate2
 from sixfold.model import attention, layers, stepper, transformer
 from sixfold.model.transformer import weights_of
 from sixfold.text import learn
+from sixfold.training import plan
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
+# Settings that say what they are by their names; `sixfold config` shows them.
+UNSAID = ("label_smoothing", "clip", "beta2", "weight_decay")
 
 WITHOUT_TORCH = """
 import sys
@@ -116,6 +121,7 @@ def test_public_names_are_sorted_and_real():
         (learn.MODELS, config.Algorithm),
         (learn.TRAINERS, config.Algorithm),
         (modelfile.STORAGES, modelfile.Storage),
+        (cleaning.FILTERS, config.Filter),
     ],
 )
 def test_tables_match_what_the_config_allows(table, choices):
@@ -155,15 +161,13 @@ def test_architecture_document_names_every_module():
             assert re.search(rf"\b{path.stem}\b", text), path
 
 
-@pytest.fixture(scope="module")
-def followed(tmp_path_factory):
-    """A folder in which somebody has followed the README's commands, one after another."""
-    folder = tmp_path_factory.mktemp("readme")
+def follow(document, folder):
+    """Run the shell commands of a document, one after another, as somebody would who reads it."""
     shutil.copytree(ROOT / "examples", folder / "examples")
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / document).read_text(encoding="utf-8")
     lines = [line for block in re.findall(r"```sh\n(.*?)```", text, re.S) for line in block.splitlines()]
     commands = [line for line in lines if line.startswith(("sixfold ", "python ", "printf "))]
-    assert len(commands) >= 8
+    assert len(commands) >= 5
     runs = {"sixfold": f"{sys.executable} -m sixfold", "python": sys.executable, "printf": "printf"}
     for command in commands:
         verb, _, rest = command.partition(" ")
@@ -172,6 +176,37 @@ def followed(tmp_path_factory):
         )
         assert done.returncode == 0, (command, done.stderr)
     return folder
+
+
+@pytest.fixture(scope="module")
+def followed(tmp_path_factory):
+    return follow("README.md", tmp_path_factory.mktemp("readme"))
+
+
+def test_the_commands_of_the_training_guide_do_what_they_say(tmp_path):
+    folder = follow("docs/guides/training.md", tmp_path / "guide")
+    model = modelfile.load(folder / "toy-run" / "model.safetensors")
+    assert model.card["languages"] == {"source": "zh", "target": "en"}
+    assert len((folder / "clean.zh").read_text(encoding="utf-8").splitlines()) == 336
+    assert len((folder / "clean.tsv").read_text(encoding="utf-8").splitlines()) == 336
+
+
+def test_the_training_guide_says_what_the_code_chooses():
+    text = (ROOT / "docs/guides/training.md").read_text(encoding="utf-8")
+    for size in plan.SIZES:
+        row = f"| {size.gpu_preset} | {size.cpu_preset} | {size.vocab:,} | {size.dropout} | {size.batch_tokens:,} | "
+        assert f"{row}{size.passes} |" in text
+    for name in (*get_args(config.Filter), *(field.name for field in fields(TrainingConfig) if field.name != "seed")):
+        assert re.search(rf"`(training\.)?{name}`", text) or name in UNSAID, name
+
+
+def test_every_recipe_can_be_read():
+    names = sorted(path.name for path in (ROOT / "recipes").glob("*.toml"))
+    assert names == ["multi30k-de-en.toml", "multi30k-en-de.toml", "zh-en.toml"]
+    for name in names:
+        loaded = recipe.load(ROOT / "recipes" / name)
+        assert loaded.corpus
+        assert loaded.dev
 
 
 def test_the_commands_of_the_readme_do_what_they_say(followed):
