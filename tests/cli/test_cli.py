@@ -9,6 +9,7 @@ import pytest
 from small_models import SMALL, random_model
 
 from sixfold import modelfile
+from sixfold.cli import summary
 from sixfold.config import Config, preset, to_toml
 from sixfold.model.transformer import weights_of
 
@@ -233,3 +234,14 @@ def test_the_tokeniser_file_appears_whole_or_not_at_all(tokenizer, tmp_path):
     )
     assert json.loads(tokenizer.read_text(encoding="utf-8"))["algorithm"] == "bpe"
     assert not list(tokenizer.parent.glob(".*.part"))
+
+
+def test_a_card_of_a_trained_model_is_readable():
+    validations = [{"step": step, "bleu": step / 3} for step in (1, 2, 3, 4)]
+    card = {"languages": {"source": "zh", "target": "en"}, "scores": {"dev": {"bleu": 35.159999}}, "steps": validations}
+    assert list(summary.card_lines(card)) == [
+        "languages: source zh, target en",
+        "scores:",
+        "  dev: bleu 35.16",
+        "steps: 4, the last step 4, bleu 1.333",
+    ]

@@ -98,10 +98,30 @@ def file_lines(file: dict[str, Any]) -> Iterator[str]:
     for name in ("storage", "checksum", "tokenizer"):
         if file.get(name):
             yield f"{name}: {file[name]}"
-    for name, value in file.get("card", {}).items():
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    for line in card_lines(file.get("card", {})):
         # A card comes from whoever made the file; a terminal must not obey it.
-        yield "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in f"{name}: {text}")
+        yield "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in line)
+
+
+def card_lines(card: dict[str, Any], indent: str = "") -> Iterator[str]:
+    """A table of tables a line each; of a long list, such as every validation of a run, the last."""
+    for name, value in card.items():
+        if isinstance(value, dict) and any(isinstance(inner, dict) for inner in value.values()):
+            yield f"{indent}{name}:"
+            yield from card_lines(value, indent + "  ")
+        elif isinstance(value, list) and len(value) > 3 and isinstance(value[-1], dict):
+            yield f"{indent}{name}: {len(value)}, the last {brief(value[-1])}"
+        else:
+            yield f"{indent}{name}: {brief(value)}"
+
+
+def brief(value: Any) -> str:
+    """Words and rounded numbers; `--json` has them all."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {brief(inner)}" for name, inner in value.items())
+    if isinstance(value, list):
+        return "; ".join(map(brief, value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def module_tree(weights: dict[str, Shape]) -> Tree:
