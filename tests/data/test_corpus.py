@@ -161,7 +161,7 @@ def test_sides_of_different_length_are_counted_to_the_end(first, second, shorter
         ("x.jsonl", '{"source": "a"\n', "x.jsonl:1: not valid JSON"),
         ("x.jsonl", "[" * 100_000, "x.jsonl:1: not valid JSON"),
         ("x.jsonl", '["a", "b"]\n', "x.jsonl:1: expected a JSON object; got"),
-        ("x.jsonl", '{"a": "b"}\n', "x.jsonl:1: expected fields source and target or zh and en; got a | name"),
+        ("x.jsonl", '{"a": "b"}\n', "x.jsonl:1: expected two fields of text; got a | say which"),
         ("x.jsonl", "{}", "got none"),
         ("x.jsonl", '{"zh": "a", "en": null}\n', "x.jsonl:1: en: expected a string; got null"),
         ("x.jsonl", '{"source": 1, "target": "b"}\n', "x.jsonl:1: source: expected a string; got 1"),
@@ -233,3 +233,19 @@ def test_a_reader_that_stops_early_closes_its_files(tmp_path):
     pairs = corpus_of(tmp_path, gzip.compress(b"a\tb\n" * 9), names=("x.tsv.gz",)).pairs()
     next(pairs)
     pairs.close()  # an open file would be a warning, and warnings are errors
+
+
+def test_json_of_two_texts_needs_no_word_about_their_names(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"id": 1, "zh": "一", "en": "one"}\n{"en": "two", "zh": "二"}\n', encoding="utf-8")
+    assert list(Corpus("x", (path,)).pairs()) == [Pair(1, "一", "one"), Pair(2, "二", "two")]
+    path.write_text('{"translation": {"de": "eins", "en": "one"}}\n', encoding="utf-8")
+    assert list(Corpus("x", (path,)).pairs()) == [Pair(1, "eins", "one")]
+
+
+def test_a_table_of_three_columns_is_not_guessed_at(tmp_path):
+    path = tmp_path / "x.tsv"
+    path.write_text("1\t一\tone\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"x\.tsv:1: expected two columns; got 3"):
+        list(Corpus("x", (path,)).pairs())
+    assert list(Corpus("x", (path,), columns=("2", "3")).pairs()) == [Pair(1, "一", "one")]

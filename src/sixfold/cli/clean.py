@@ -45,7 +45,7 @@ def clean(
         raise ConfigError(f"--out: expected another file than the text; got {out}")
     cleaner = Cleaner(settings, languages)
     _write(cleaner.clean(corpus, _shown(corpus)), targets, cleaner.report)
-    print(*cleaner.report.lines(), sep="\n", file=sys.stderr)
+    print(*cleaner.report.lines(), f"wrote {', '.join(map(str, targets))}", sep="\n", file=sys.stderr)
     if as_json:
         print(json.dumps(cleaner.report.to_dict(), ensure_ascii=False))
 

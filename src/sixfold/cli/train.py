@@ -35,6 +35,8 @@ def train(
 
     outcome = begin(files, out, preset, changes, dev, data, device)
     if as_json:
-        print(json.dumps({"model": str(outcome.model or ""), "step": outcome.step, "scores": outcome.scores}))
+        model = None if outcome.model is None else str(outcome.model)
+        facts = {"finished": model is not None, "model": model, "step": outcome.step, "scores": outcome.scores}
+        print(json.dumps(facts))
     if outcome.model is not None:
         print(f"{outcome.model}: done; look at it with: sixfold summary {outcome.model}", file=sys.stderr)

@@ -19,6 +19,11 @@ from sixfold.text.languages import LETTERS, SCRIPTS, chinese_variant, count, let
 
 CHUNK = 10_000  # pairs that are looked up among those seen at once
 EXAMPLES = 3
+# What to do about a corpus that a filter dropped as a whole, where leaving the filter off would be wrong.
+CURES = {
+    "encoding": "convert the file to UTF-8, for example: iconv -f GB18030 -t UTF-8",
+    "script": "are the two sides swapped, or data.source and data.target?",
+}
 SMOOTHING = 10  # units added to both sides before their ratio is taken: short pairs vary more
 UNTRANSLATED = 4  # Latin words make a sentence; fewer may be a name, which has no letter of another script
 REPLACEMENT = "\ufffd"
@@ -236,7 +241,7 @@ class Report:
         return DataError(
             f"corpus: none of {self.read:,} pairs is left; the filter {most!r} dropped {self.dropped[most]:,} of them, "
             f"the first at {self.examples[most][0]}",
-            f"look at that line; if it is good, leave the filter off: --set data.skip='[\"{most}\"]'",
+            CURES.get(most, f"look at that line; if it is good, leave the filter off: --set data.skip='[\"{most}\"]'"),
         )
 
     def lines(self) -> list[str]:

@@ -78,10 +78,15 @@ class Corpus:
         if len(self.files) == 2:
             yield from self._from_lines(advance)
         else:
-            split = self._cells if self.format in TABLES else self._fields
+            columns: tuple[str, ...] = ()
             for line, text in enumerate(lines(self.files[0], advance), start=1):
-                # A blank line, most often the last, is a pair of nothing for the cleaning to count.
-                yield Pair(line, *split(text, line)) if text.strip() else Pair(line, "", "")
+                if not text.strip():  # most often the last: a pair of nothing for the cleaning to count
+                    yield Pair(line, "", "")
+                    continue
+                where = f"{self.files[0]}:{line}"
+                record = text.split("\t") if self.format in TABLES else parse_record(text, where)
+                columns = columns or self.columns or self._columns(record, where)
+                yield Pair(line, *(cell(record, column, where) for column in columns))
         for file, old, new in zip(self.files, before, self.stamp(), strict=True):
             if old != new:
                 raise DataError(f"{file}: changed while it was read", "start again when nothing writes to it")
@@ -120,36 +125,52 @@ class Corpus:
                 )
             yield Pair(line, source.strip(), target.strip())
 
-    def _cells(self, text: str, line: int) -> tuple[str, str]:
-        """The two columns of a line of a TSV."""
-        cells = text.split("\t")
-        first, second = (int(column) for column in self.columns or ("1", "2"))
-        if len(cells) < max(first, second):
+    def _columns(self, record: list[str] | dict[str, Any], where: str) -> tuple[str, ...]:
+        """Which two hold the pair, told from the first record: it must be plain, or the user has to say."""
+        if isinstance(record, list):
+            if len(record) > 2:
+                raise DataError(
+                    f"{where}: expected two columns; got {len(record)}, and nobody said which two",
+                    "in a recipe: [[corpus]] with columns = [1, 2]",
+                )
+            return ("1", "2")
+        texts = [name for name, value in record.items() if isinstance(value, str)]
+        for names in (("source", "target"), self.languages):
+            if set(names) <= record.keys():
+                return names
+        if len(texts) != 2:
             raise DataError(
-                f"{self.files[0]}:{line}: expected {max(first, second)} columns or more; got {len(cells)}",
-                "columns are separated by tabs; `columns` says which two hold the pair",
+                f"{where}: expected two fields of text; got {', '.join(texts)[:100] or 'none'}",
+                "say which: --set data.source=zh --set data.target=en, or columns in a recipe",
             )
-        return cells[first - 1].strip(), cells[second - 1].strip()
+        return tuple(texts)
 
-    def _fields(self, text: str, line: int) -> tuple[str, str]:
-        """The two texts of a JSON object."""
-        where = f"{self.files[0]}:{line}"
-        try:
-            record = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{where}: not valid JSON: {error}", "every line must be an object of its own") from None
-        if not isinstance(record, dict):
-            raise DataError(f"{where}: expected a JSON object; got {text[:60]!r}", 'for example {"zh": "…", "en": "…"}')
-        choices = [self.columns] if self.columns else [("source", "target"), self.languages]
-        for place in (record, record.get("translation")):
-            for source, target in choices:
-                if isinstance(place, dict) and {source, target} <= place.keys():
-                    return one_line(place[source], f"{where}: {source}"), one_line(place[target], f"{where}: {target}")
-        wanted = " or ".join(f"{source} and {target}" for source, target in choices if source and target)
-        raise DataError(
-            f"{where}: expected fields {wanted}; got {', '.join(record)[:100] or 'none'}",
-            "name the languages, or say in `columns` which two fields hold the pair",
-        )
+
+def parse_record(text: str, where: str) -> dict[str, Any]:
+    """A line of JSON; what `translation` holds, as in datasets of Hugging Face, stands for the whole."""
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{where}: not valid JSON: {error}", "every line must be an object of its own") from None
+    if isinstance(record, dict) and isinstance(record.get("translation"), dict):
+        record = record["translation"]
+    if not isinstance(record, dict):
+        raise DataError(f"{where}: expected a JSON object; got {text[:60]!r}", 'for example {"zh": "…", "en": "…"}')
+    return record
+
+
+def cell(record: list[str] | dict[str, Any], column: str, where: str) -> str:
+    """One side of a pair."""
+    if isinstance(record, list):
+        if int(column) > len(record):
+            raise DataError(
+                f"{where}: expected {column} columns or more; got {len(record)}",
+                "columns are separated by tabs; `columns` in a recipe says which two hold the pair",
+            )
+        return record[int(column) - 1].strip()
+    if column not in record:
+        raise DataError(f"{where}: expected a field {column}; got {', '.join(record)[:100] or 'none'}")
+    return one_line(record[column], f"{where}: {column}")
 
 
 def languages_in(config: DataConfig, corpus: CorpusConfig, folder: Path) -> tuple[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -30,7 +29,7 @@ class Progress:
 
     cursor: Cursor = field(default_factory=Cursor)
     micro_tokens: int = 0  # what was found to fit; another number would cut the batches differently
-    best: float = -math.inf
+    best: list[float] = field(default_factory=list)  # score, and what decides between equals
     best_step: int = 0
     stale: int = 0  # validations since
     owes_validation: bool = False  # of this very step
@@ -41,7 +40,7 @@ class Progress:
     history: list[dict[str, Any]] = field(default_factory=list)  # validations
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), ensure_ascii=False)  # -Infinity, where nothing was validated, is read again
+        return json.dumps(asdict(self), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Progress:

@@ -7,6 +7,8 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any
 
+SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
 
 class Stopped(Exception):  # noqa: N818 -- it is no error
     """The user asked to stop, and there is nothing under way that would have to be saved first."""
@@ -21,7 +23,7 @@ class Interrupt:
 
     def __enter__(self) -> Interrupt:
         if threading.current_thread() is threading.main_thread():  # Python lets no other set handlers
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in SIGNALS:
                 self.before[number] = signal.signal(number, self._note)
         return self
 

@@ -125,7 +125,8 @@ class Preparation:
             )
         measured = len(kept) - len(tokens) - tokens.too_long
         if measured:
-            self.display.say(f"{measured:,} pairs left out: their source is in the dev or test sets")
+            why = "their source is in the dev or test sets" if self.sources.dev else "split off as the dev set"
+            self.display.say(f"{measured:,} pairs left out: {why}")
         if len(tokens) == 0:
             raise DataError(
                 f"corpus: none of {len(kept):,} pairs is left to learn from",

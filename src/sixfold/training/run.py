@@ -81,7 +81,11 @@ def run(recipe: Recipe, data: Path, out: Path, device: torch.device, display: Di
         if display.interrupt.asked:
             display.say(f"stopped at step {sitting.state.step:,}; the same command goes on from there")
             return Outcome(None, sitting.state.step, {})
-        scores = finish(sitting)
+        try:
+            scores = finish(sitting)
+        except Stopped:
+            display.say("stopped while scoring; the same command scores again")
+            return Outcome(None, sitting.state.step, {})
         for line in expectations(recipe, sources, scores):
             display.say(line)
         write_json(out / "run.json", {**known, "finished": True, "step": sitting.state.step, "scores": scores})

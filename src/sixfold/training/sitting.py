@@ -188,12 +188,14 @@ class Sitting:
         except Stopped:
             return
         self.progress.owes_validation = False
-        score = -values["loss"] if self.config.score == "loss" else values[self.config.score]
-        better = score > self.progress.best or not self.best.exists()
+        # Below 1 a score is noise, and the loss says more.
+        score = 0.0 if self.config.score == "loss" else values[self.config.score]
+        rank = [score if score >= 1 else 0.0, -values["loss"]]
+        better = rank > self.progress.best or not self.best.exists()
         self.progress.history.append({"step": self.state.step, **values})
         self.progress.stale = 0 if better else self.progress.stale + 1
         if better:
-            self.progress.best, self.progress.best_step = score, self.state.step
+            self.progress.best, self.progress.best_step = rank, self.state.step
             self.save_model(self.best)
         log.scalars(self.state.step, {f"dev_{name}": value for name, value in values.items()})
         sample = [
@@ -205,6 +207,11 @@ class Sitting:
             f"step {self.state.step:,}: dev BLEU {values['bleu']:.2f}, chrF {values['chrf']:.2f}, "
             f"loss {values['loss']:.3f}{' (best)' if better else ''}, {duration(time.monotonic() - began)}"
         )
+        if self.is_stale and self.state.step < self.config.steps:
+            self.display.say(
+                f"ends at step {self.state.step:,} of {self.config.steps:,}: no better in {self.progress.stale} "
+                "validations (training.patience)"
+            )
         for text in sample[:1]:
             self.display.say("  " + text.replace("\n", "\n  "))
         self.clock = time.monotonic()
