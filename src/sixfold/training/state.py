@@ -73,7 +73,8 @@ def tune(device: torch.device) -> None:
     """Settings of the library that suit training, for the whole process."""
     torch.set_float32_matmul_precision("high")
     if device.type == "cuda":
-        # cuDNN's attention plans anew for every shape, which takes it longer than a step; flash attention does not.
+        # cuDNN's attention seems to plan anew for every shape: with it, real text, which has hundreds of shapes, ran at
+        # a tenth of the speed of full batches. That this is the cause has not been measured by itself yet.
         torch.backends.cuda.enable_cudnn_sdp(False)
 
 
