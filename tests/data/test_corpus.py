@@ -249,3 +249,9 @@ def test_a_table_of_three_columns_is_not_guessed_at(tmp_path):
     with pytest.raises(DataError, match=r"x\.tsv:1: expected two columns; got 3"):
         list(Corpus("x", (path,)).pairs())
     assert list(Corpus("x", (path,), columns=("2", "3")).pairs()) == [Pair(1, "一", "one")]
+
+
+@pytest.mark.parametrize("name", ["pairs.tsv", "pairs.jsonl.gz", "recipe.toml"])
+def test_a_file_of_pairs_is_not_taken_for_one_of_lines(tmp_path, name):
+    with pytest.raises(DataError, match=f"{name}: expected a file of lines beside another"):
+        Corpus("x", (tmp_path / "a.zh", tmp_path / name))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -39,4 +40,4 @@ def train(
         facts = {"finished": model is not None, "model": model, "step": outcome.step, "scores": outcome.scores}
         print(json.dumps(facts))
     if outcome.model is not None:
-        print(f"{outcome.model}: done; look at it with: sixfold summary {outcome.model}", file=sys.stderr)
+        print(f"{outcome.model}: done; look at it with: sixfold summary {quote(str(outcome.model))}", file=sys.stderr)

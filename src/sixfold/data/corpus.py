@@ -56,6 +56,9 @@ class Corpus:
         numbers = all(column.isdecimal() and int(column) for column in self.columns)
         if self.format in TABLES and not numbers:
             raise ConfigError(f"corpus.columns: expected numbers from 1 for a TSV; got {list(self.columns)!r}")
+        for file in self.files if len(self.files) == 2 else ():
+            if uncompressed(file).suffix.lower() in (".tsv", ".toml", *RECORDS):
+                raise DataError(f"{file}: expected a file of lines beside another; got one of pairs", "name it alone")
         if len(self.files) == 1 and self.format not in TABLES + RECORDS:
             raise DataError(
                 f"{self.files[0]}: expected one file of pairs to end in {', '.join(TABLES + RECORDS)}",
