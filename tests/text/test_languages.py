@@ -16,7 +16,6 @@ from sixfold.text.languages import (
     language_of,
     languages_of,
     letters,
-    spaceless,
     units,
 )
 
@@ -134,10 +133,3 @@ def test_a_han_character_is_as_long_as_three_letters():
     assert units("机器, ok") == 10
     assert units("が가ア") == 9
     assert units("café") == 4
-
-
-def test_some_languages_have_no_spaces():
-    assert spaceless("zh")
-    assert spaceless("th")
-    assert not spaceless("ko")
-    assert not spaceless("")

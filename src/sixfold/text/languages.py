@@ -108,11 +108,6 @@ def units(text: str) -> int:
     return len(text) if text.isascii() else len(text) + 2 * count(letters(*DENSE), text)
 
 
-def spaceless(language: str) -> bool:
-    """Whether words are written without spaces between them."""
-    return language in ("zh", "yue", "ja", "th", "lo", "km", "my")
-
-
 def language_of(path: Path) -> str:
     """The language that a file name ends in: `train.zh`, `news.de.xz`, `zh.txt`; empty where it names none."""
     found = _ONE.search(_bare(path))
