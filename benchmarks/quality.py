@@ -92,7 +92,8 @@ def train_peer(
     clock = Clock(seconds)
     trainer.add_callback(clock.callback(transformers.TrainerCallback))
     trainer.train()
-    tokens = int(clock.steps * rows_a_batch(ready) * ready.store.lengths()[1].mean())
+    pairs = clock.steps * peer_batch(ready, args) * args.peer_together
+    tokens = int(pairs * ready.store.lengths()[1].mean())
     folder = args.work / "peer"
     model.save_pretrained(folder)
     read = load_folder(folder)
@@ -145,9 +146,10 @@ def peer_rate(ready: Ready, shape: ModelConfig, args: argparse.Namespace, device
     return (len(times) - 1 - half) / (times[-1] - times[half])
 
 
-def rows_a_batch(ready: Ready) -> int:
-    """Sentences that give the tokens of one of our steps, on the average."""
-    return max(1, round(ready.config.training.batch_tokens / float(ready.store.lengths()[1].mean())))
+def peer_batch(ready: Ready, args: argparse.Namespace) -> int:
+    """Pairs of a batch of the peer. Those of one of our steps at once would not fit: a batch is as long as its longest."""
+    pairs_of_our_step = ready.config.training.batch_tokens / float(ready.store.lengths()[1].mean())
+    return max(1, round(pairs_of_our_step / args.peer_share))
 
 
 def make_trainer(
@@ -161,9 +163,7 @@ def make_trainer(
     fast = transformers.PreTrainedTokenizerFast(
         tokenizer_object=ready.tokenizer.rust, pad_token="<pad>", eos_token="<eos>"
     )
-    # Batches of sentences are as long as their longest: all at once, a batch of long ones runs out of memory.
-    together = 1 if args.small else 6
-    batch = max(1, rows_a_batch(ready) // together)
+    batch = peer_batch(ready, args)
     wanted = {
         "output_dir": str(args.work / "peer-run"), "max_steps": steps, "per_device_train_batch_size": batch,
         "learning_rate": args.peer_rate, "lr_scheduler_type": "cosine", "warmup_steps": max(1, steps // 5),
@@ -171,7 +171,7 @@ def make_trainer(
         "bf16": device.type == "cuda", "use_cpu": device.type == "cpu", "optim": "adamw_torch_fused",
         "dataloader_num_workers": 10 if device.type == "cuda" else 0, "save_strategy": "no", "report_to": "none",
         "logging_steps": 500, "remove_unused_columns": False, "disable_tqdm": True, "seed": 1, "weight_decay": 0.0,
-        "torch_compile": args.peer_compile, "gradient_accumulation_steps": together,
+        "torch_compile": args.peer_compile, "gradient_accumulation_steps": args.peer_together,
     }  # fmt: skip
     known = {field.name for field in dataclasses.fields(transformers.Seq2SeqTrainingArguments)}
     assert wanted.keys() <= known, wanted.keys() - known
@@ -203,6 +203,8 @@ def main() -> None:
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--peer-rate", type=float, default=5e-4, help="peak learning rate of Hugging Face's model")
     parser.add_argument("--peer-compile", action="store_true")
+    parser.add_argument("--peer-share", type=int, default=6, help="its batches have 1/N of the pairs of our steps")
+    parser.add_argument("--peer-together", type=int, default=1, help="so many of its batches make one of its steps")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     device = torch.device(args.device)

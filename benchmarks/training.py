@@ -64,7 +64,7 @@ def timed(steps: Iterator[int], count: int, device: torch.device) -> float:
 
 
 def ours(shape: ModelConfig, config: TrainingConfig, batches: object, device: torch.device) -> Iterator[int]:
-    state = State(build(shape).to(device), config, compiled=device.type == "cuda")
+    state = State(build(shape).to(device), config, steady=True, compiled=device.type == "cuda")
     for metrics in train(state, batches, shape, config):  # type: ignore[arg-type]
         yield metrics.tokens
 
@@ -171,7 +171,8 @@ def main() -> None:
     tokens = 2048 if args.small else args.tokens
     config = TrainingConfig(steps=10**9, warmup=4000)
     pin = device.type == "cuda"
-    loader = Loader(store, Order(tokens), lambda each: collate(each, shape).pinned() if pin else collate(each, shape))
+    order = Order(tokens, packed=True)
+    loader = Loader(store, order, lambda each: collate(each, shape).pinned() if pin else collate(each, shape))
     print(f"{len(store):,} pairs, padding {loader.padding_share():.1%}", flush=True)
     length = 64
     peer = HuggingFaceMarian(shape, ready.tokenizer, device)

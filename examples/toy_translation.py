@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from rich.console import Console
@@ -22,7 +23,6 @@ from rich.progress import Progress
 
 from sixfold import modelfile
 from sixfold.config import Config, ModelConfig, SearchOptions, TokenizerConfig, TrainingConfig
-from sixfold.engines.cpu import CpuEngine
 from sixfold.model.transformer import EncoderDecoder, build, weights_of
 from sixfold.tensorfile import check_target
 from sixfold.text.learn import train_tokenizer
@@ -30,6 +30,9 @@ from sixfold.text.tokenizer import Tokenizer
 from sixfold.training.batch import Batch, pair_batch
 from sixfold.training.loop import train
 from sixfold.training.state import State
+
+if TYPE_CHECKING:  # the sentences are of use where there is no engine for CPUs
+    from sixfold.engines.cpu import CpuEngine
 
 WHO = {"我": "I", "你": "you", "我们": "we", "他们": "they", "老师": "the teacher", "学生": "the student"}
 DOES = {"爱": "love", "喜欢": "like", "学习": "study", "需要": "need", "不喜欢": "do not like", "研究": "research"}
@@ -117,6 +120,8 @@ def main() -> None:
         modelfile.save(path, config, weights_of(model), tokenizer, card, storage="int8")
         file = modelfile.load(path)
         assert file.tokenizer is not None
+        from sixfold.engines.cpu import CpuEngine
+
         engine = CpuEngine(file, "int8")
         size = path.stat().st_size
         for name, some in (("taught", taught), ("held back", held_back)):

@@ -179,7 +179,8 @@ class TrainingConfig:
     batch_tokens: int = 0  # padded tokens of the longer side in one step, all micro-batches and ranks; 0: chosen
     micro_tokens: int = 0  # so many at once, and as often as fills a step; 0: what a trial step shows to fit
     precision: Precision = "auto"  # bf16 where the GPU has it
-    compile: Switch = "auto"  # on GPUs, when the run is long enough to win the time back
+    packing: Switch = "auto"  # several pairs in each row of a batch, on GPUs: one shape for all batches, no padding
+    compile: Switch = "auto"  # packed batches, when the run is long enough to win the time back
     recompute: bool = False  # activations anew in the backward pass instead of kept: less memory, a third slower
 
     validate_every: int = 0  # steps; 0: chosen

@@ -1,29 +1,14 @@
 """Batches by tokens: every pair once, within the budget, the same from the same seed, and resumable."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from small_stores import LENGTHS, make_store
 
 from sixfold.data.batching import padding_share, plan, rows_of_epoch, steps_of
-from sixfold.data.corpus import Corpus
 from sixfold.data.loader import Cursor, Loader, Order
-from sixfold.data.store import Store
 from sixfold.errors import DataError
-
-LENGTHS = st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), min_size=1, max_size=200)
-
-
-def make_store(lengths, ends=None, weights=None):
-    source, target = (np.array(side) for side in zip(*lengths, strict=True))
-    ends = ends or [len(lengths)]
-    corpora = [
-        Corpus(f"c{number}", (Path("a.zh"), Path("a.en")), weight) for number, weight in enumerate(weights or [1.0])
-    ]
-    ids = np.arange(source.sum()) % 50, np.arange((target - 1).sum()) % 50
-    return Store(*ids, np.cumsum(source), np.cumsum(target - 1), np.arange(1, len(lengths) + 1), corpora, ends, 0)
 
 
 @given(LENGTHS, st.integers(60, 500), st.integers(0, 3))
@@ -53,7 +38,8 @@ def test_the_order_follows_from_seed_and_epoch_alone():
     store = make_store([(n % 30 + 1, n % 23 + 1) for n in range(500)])
 
     def order(seed, epoch):
-        return [rows.tolist() for step in Loader(store, Order(200, 2, seed), lambda e: e).epoch(epoch) for rows in step]
+        loader = Loader(store, Order(200, 2, seed), lambda e: e)
+        return [batch.pairs.tolist() for step in loader.epoch(epoch) for batch in step]
 
     assert order(1, 0) == order(1, 0)
     assert order(1, 0) != order(1, 1)

@@ -17,7 +17,10 @@ from sixfold.training.loop import add_gradients, train
 from sixfold.training.probe import fit_tokens, worst_batch
 from sixfold.training.state import State
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+pytestmark = [
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"),
+    pytest.mark.filterwarnings("ignore"),  # the compiler's own, which differ from version to version
+]
 CONFIG = TrainingConfig(steps=10, warmup=1, precision="float32", batch_tokens=65536)
 BASE = preset("base").model
 
@@ -44,7 +47,7 @@ def test_compiled_parts_give_the_gradients_of_eager_ones(norm_position):
     shape = replace(SMALL, d_model=64, heads=4, d_ff=128, dropout=0.0, norm_position=norm_position)
     found = []
     for compiled in (False, True):
-        state = State(build(shape).cuda().train(), CONFIG, compiled)
+        state = State(build(shape).cuda().train(), CONFIG, True, compiled)
         for seed in range(3):  # three shapes
             batch = random_batch(shape, 16 + 8 * seed, 20 + 7 * seed, seed).to(state.device)
             add_gradients(state, [batch], batch.tokens, CONFIG)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -62,6 +63,6 @@ def padding_share(batches: Sequence[np.ndarray], source_lengths: np.ndarray, tar
     return 1 - real / padded if padded else 0.0
 
 
-def steps_of(batches: Sequence[np.ndarray], together: int) -> list[list[np.ndarray]]:
+def steps_of(batches: Sequence[Any], together: int) -> list[list[Any]]:
     """Micro-batches in groups: the gradients of a group make one step."""
     return [list(batches[begin : begin + together]) for begin in range(0, len(batches), together)]

@@ -11,12 +11,14 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from sixfold.data.batching import padding_share, plan, rows_of_epoch, steps_of
+from sixfold.data.packing import Lines, Packed, line_lengths, pack
 from sixfold.data.store import Store
 from sixfold.errors import DataError
 from sixfold.text.tokenizer import Tokenizer
 
 Made = TypeVar("Made")
 AHEAD = 4  # steps that may wait, made
+GROWTH = 1.5  # packed rows leave so much room for subword sampling, times its rate
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,16 @@ class Examples:
     source_lengths: np.ndarray
     target_lengths: np.ndarray
     rows: np.ndarray
+    packing: Packing | None = None
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Several pairs in each row of a batch, whose shape is the same however many there are."""
+
+    counts: np.ndarray  # pairs in each row; rows at the end may be empty
+    rows: int
+    lines: Lines  # how long they are
 
 
 @dataclass(frozen=True)
@@ -49,6 +61,7 @@ class Order:
     ranks: int = 1
     subword_sampling: float = 0.0
     longest: int = 10**9  # tokens; sampling, which makes texts longer, stays below
+    packed: bool = False  # several pairs a row, instead of pairs of like lengths in one batch
 
 
 class Loader(Generic[Made]):
@@ -70,19 +83,34 @@ class Loader(Generic[Made]):
         self.tokenizer = tokenizer
         self.cursor = cursor or Cursor()
         self.lengths = store.lengths()
+        self.lines = line_lengths(*self.lengths) if order.packed else None
 
-    def epoch(self, number: int) -> list[list[np.ndarray]]:
-        """All steps of an epoch, for all ranks."""
+    @property
+    def widened(self) -> Lines:
+        """Rows of a packed batch, with room for what sampling adds."""
+        assert self.lines is not None
+        return self.lines.widened(GROWTH * self.order.subword_sampling)
+
+    def epoch(self, number: int) -> list[list[Packed]]:
+        """All steps of an epoch, for all ranks; a batch that is not packed has one pair a row."""
         weights = [corpus.weight for corpus in self.store.corpora]
         rows = rows_of_epoch(self.store.ends, weights, self.order.seed, number)
         if len(rows) == 0:
             raise DataError("corpus.weight: expected weights that leave pairs in an epoch; none is left")
-        batches = plan(rows, *self.lengths, self.order.micro_tokens, self.order.seed, number)
+        seed, budget = self.order.seed, self.order.micro_tokens
+        if self.lines is None:
+            batches = [Packed(each, np.ones_like(each)) for each in plan(rows, *self.lengths, budget, seed, number)]
+        else:
+            batches = pack(rows, *self.lengths, self.lines, seed, number).split(max(1, budget // max(self.widened)))
         return steps_of(batches, self.order.together)
 
     def padding_share(self) -> float:
-        batches = [rows for step in self.epoch(0) for rows in step]
-        return padding_share(batches, *self.lengths)
+        """How much of what the model reads is padding."""
+        batches = [batch for step in self.epoch(0) for batch in step]
+        if self.lines is None:
+            return padding_share([batch.pairs for batch in batches], *self.lengths)
+        real = sum(int(lengths[batch.pairs].sum()) for batch in batches for lengths in self.lengths)
+        return 1 - real / (len(batches) * len(batches[0].counts) * sum(self.widened))
 
     def __iter__(self) -> Iterator[list[Made]]:
         ready: queue.Queue[tuple[Cursor, list[Made]] | BaseException] = queue.Queue(AHEAD)
@@ -110,7 +138,7 @@ class Loader(Generic[Made]):
                 steps = self.epoch(epoch)
                 for number in range(first, len(steps)):
                     mine = steps[number][self.order.rank :: self.order.ranks]
-                    made = [self.make(self._examples(rows, epoch)) for rows in mine]
+                    made = [self.make(self._examples(batch, epoch)) for batch in mine]
                     after = Cursor(epoch, number + 1) if number + 1 < len(steps) else Cursor(epoch + 1, 0)
                     ready.put((after, made))
                     if stop.is_set():
@@ -119,18 +147,30 @@ class Loader(Generic[Made]):
         except BaseException as error:  # whoever waits for the next step shall know
             ready.put(error)
 
-    def _examples(self, rows: np.ndarray, epoch: int) -> Examples:
-        source, target, source_lengths, target_lengths = self.store.gather(rows)
+    def _examples(self, batch: Packed, epoch: int) -> Examples:
+        pairs, counts = batch
+        sides = self.store.gather(pairs)
+        source, target = (sides[0], sides[2]), (sides[1], sides[3])
+        packing = None
+        if self.lines is not None:
+            packing = Packing(counts, max(1, self.order.micro_tokens // max(self.widened)), self.widened)
         if self.order.subword_sampling and self.tokenizer is not None:
-            random = np.random.default_rng((self.order.seed, epoch, int(rows[0]), len(rows)))
-            source, source_lengths = self._sampled(source, source_lengths, random)
-            target, target_lengths = self._sampled(target, target_lengths, random)
-        return Examples(source, target, source_lengths, target_lengths, rows)
+            random = np.random.default_rng((self.order.seed, epoch, int(pairs[0]), len(pairs)))
+            longest = (self.order.longest,) * 2 if packing is None else packing.lines
+            source = self._sampled(*source, counts, longest[0], random)
+            target = self._sampled(*target, counts, longest[1], random)
+        return Examples(source[0], target[0], source[1], target[1], pairs, packing)
 
     def _sampled(
-        self, ids: np.ndarray, lengths: np.ndarray, random: np.random.Generator
+        self, ids: np.ndarray, lengths: np.ndarray, counts: np.ndarray, longest: int, random: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Cut into smaller pieces at random, unless that would make one too long for the model."""
+        """Cut into smaller pieces at random, but for rows that would be too long then."""
         assert self.tokenizer is not None
-        cut = self.tokenizer.sample_batch(ids, lengths, self.order.subword_sampling, random)
-        return cut if cut[1].max() < self.order.longest else (ids, lengths)
+        cut, cut_lengths = self.tokenizer.sample_batch(ids, lengths, self.order.subword_sampling, random)
+        row = np.repeat(np.arange(len(counts)), counts)
+        taken = (np.bincount(row, cut_lengths, len(counts)) + counts <= longest)[row]  # each has an <eos> besides
+        chosen = np.where(taken, cut_lengths, lengths)
+        result, is_cut = np.empty(chosen.sum(), ids.dtype), np.repeat(taken, chosen)
+        result[is_cut] = cut[np.repeat(taken, cut_lengths)]
+        result[~is_cut] = ids[np.repeat(~taken, lengths)]
+        return result, chosen

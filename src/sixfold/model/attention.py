@@ -19,15 +19,15 @@ Values = Float[Tensor, "rows kv_heads keys d_value"]  # d_value is d_head in our
 Mixed = Float[Tensor, "rows heads length d_value"]
 KeyValue = tuple[Keys, Values]
 Mask = Bool[Tensor, "#rows 1 #length keys"]
-SourceMask = Bool[Tensor, "#rows 1 1 keys"]
+MemoryMask = Bool[Tensor, "#rows 1 #queries keys"]  # as Mask, where the length is that of whoever will look
 
 
 class Memory(NamedTuple):
-    """What one cross-attention looks at: the encoder's output as keys and values, and which of them are real."""
+    """What one cross-attention looks at: the encoder's output as keys and values, and which of them it may see."""
 
     key: Keys
     value: Values
-    mask: SourceMask | None
+    mask: MemoryMask | None
 
 
 @runtime_checkable
@@ -136,7 +136,7 @@ class Attention(nn.Module):
         query = F.linear(x, self.query_key_value.weight[:width], self._bias(slice(None, width)))
         return self._join(self.compatibility(self._split(query), memory.key, memory.value, memory.mask, False))
 
-    def remember(self, memory: Float[Tensor, "rows keys d_model"], mask: SourceMask | None) -> Memory:
+    def remember(self, memory: Float[Tensor, "rows keys d_model"], mask: MemoryMask | None) -> Memory:
         """The keys and values of the encoder's output. They depend on nothing the decoder does."""
         width = self.heads * self.d_head
         both = F.linear(memory, self.query_key_value.weight[width:], self._bias(slice(width, None)))

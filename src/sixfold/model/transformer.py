@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from sixfold.config import ModelConfig
 from sixfold.errors import RequestError
-from sixfold.model.attention import KeyValueCache, Mask, Memory, SourceMask
+from sixfold.model.attention import KeyValueCache, Mask, Memory, MemoryMask, causal_mask
 from sixfold.model.initialise import initialise
 from sixfold.model.layers import ACTIVATIONS, Activations, Layer, make_norm
 from sixfold.model.positions import LearnedPositions, Rotary, Sinusoid
@@ -96,20 +96,23 @@ class Stack(nn.Module):
         if positions is None:
             self.check_length(tokens.size(1))
             positions = torch.arange(tokens.size(1), device=tokens.device)[None]
+        causal = self.causal and caches is None
+        if causal and mask is not None:  # once for all layers
+            mask, causal = mask & causal_mask(tokens.size(1), tokens.size(1), tokens.device), False
         x = self.embedding(tokens, positions, types)
         rotation = None if self.rotary is None else self.rotary(positions)
         for index, layer in enumerate(self.each_layer()):
             x = layer(
                 x,
                 mask,
-                self.causal and caches is None,
+                causal,
                 rotation,
                 None if caches is None else caches[index],
                 None if memory is None else memory[index],
             )
         return x if self.norm is None else self.norm(x)
 
-    def remember(self, memory: Activations, mask: SourceMask | None) -> list[Memory]:
+    def remember(self, memory: Float[Tensor, "rows keys d_model"], mask: MemoryMask | None) -> list[Memory]:
         """What each layer's cross-attention will look at; computed once a sentence."""
         return [layer.cross_attention.remember(memory, mask) for layer in self.each_layer() if layer.cross_attention]
 
@@ -164,11 +167,27 @@ class EncoderDecoder(nn.Module):
         return self.output(self.hidden(source, target, padding, types))
 
     def hidden(
-        self, source: Source, target: Target, padding: SourcePadding | None = None, types: Source | None = None
+        self,
+        source: Source,
+        target: Target,
+        padding: SourcePadding | None = None,
+        types: Source | None = None,
+        source_texts: Source | None = None,
+        target_texts: Target | None = None,
     ) -> Float[Tensor, "rows target d_model"]:
-        """The decoder's last activations. A target padded on its right needs no mask: causality hides the padding."""
-        mask = padding_mask(padding)
-        return self.decoder(target, memory=self.decoder.remember(self.encoder(source, mask, types=types), mask))
+        """The decoder's last activations. A target padded on its right needs no mask: causality hides the padding.
+
+        Where rows hold several texts, `source_texts` and `target_texts` number them from 1, and 0 is padding. Each
+        text is then read as if it were alone.
+        """
+        if source_texts is None or target_texts is None:
+            mask = padding_mask(padding)
+            return self.decoder(target, memory=self.decoder.remember(self.encoder(source, mask, types=types), mask))
+        mask = same_text(source_texts, source_texts)
+        encoded = self.encoder(source, mask, types=types, positions=position_in_text(source_texts))
+        memory = self.decoder.remember(encoded, same_text(target_texts, source_texts))
+        mask = same_text(target_texts, target_texts)
+        return self.decoder(target, mask, memory, positions=position_in_text(target_texts))
 
 
 class EncoderOnly(nn.Module):
@@ -220,9 +239,23 @@ def build(config: ModelConfig, seed: int = 1) -> Transformer:
     return model
 
 
-def padding_mask(padding: Padding | None) -> SourceMask | None:
+def padding_mask(padding: Padding | None) -> Mask | None:
     """From True = a real token to the shape that attention broadcasts."""
     return None if padding is None else padding[:, None, None, :]
+
+
+def same_text(queries: Int[Tensor, "rows length"], keys: Int[Tensor, "rows keys"]) -> Mask:
+    """Each token may look at its own text. Padding looks at the first: whoever may look at nothing becomes NaN."""
+    looking = torch.where(queries == 0, queries[:, :1], queries)
+    return (looking[:, :, None] == keys[:, None, :])[:, None]
+
+
+def position_in_text(texts: Int[Tensor, "rows length"]) -> Int[Tensor, "rows length"]:
+    """Counted from the first token of each text; padding is at 0, which every table of positions has."""
+    places = torch.arange(texts.size(1), device=texts.device).expand_as(texts)
+    begins = torch.ones_like(texts, dtype=torch.bool)
+    begins[:, 1:] = texts[:, 1:] != texts[:, :-1]
+    return torch.where(texts == 0, 0, places - torch.where(begins, places, 0).cummax(1).values)
 
 
 def weights_of(model: nn.Module) -> dict[str, np.ndarray]:

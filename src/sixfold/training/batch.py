@@ -11,7 +11,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from sixfold.config import ModelConfig
-from sixfold.data.loader import Examples
+from sixfold.data.loader import Examples, Packing
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,10 @@ def _flat(texts: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
 
 def collate(examples: Examples, shape: ModelConfig) -> Batch:
     """Teacher forcing: the decoder reads <bos> y1 … yn and should say y1 … yn <eos>; a source ends in <eos>."""
+    return _padded(examples, shape) if examples.packing is None else _packed(examples, examples.packing, shape)
+
+
+def _padded(examples: Examples, shape: ModelConfig) -> Batch:
     real = _inside(examples.source_lengths)
     source = np.full(real.shape, shape.pad)
     source[real] = examples.source
@@ -82,6 +86,38 @@ def collate(examples: Examples, shape: ModelConfig) -> Batch:
     padding = None if real.all() else torch.from_numpy(real)
     inputs = (torch.from_numpy(source), torch.from_numpy(target), padding)
     return Batch(inputs, torch.from_numpy(np.flatnonzero(said)), torch.from_numpy(labels[said]), examples.rows)
+
+
+def _packed(examples: Examples, packing: Packing, shape: ModelConfig) -> Batch:
+    """Text after text in each row; beside the ids goes which text of its row each belongs to."""
+    read, source_texts, _ = _laid_out(examples.source_lengths, packing, packing.lines.source)
+    source = np.full(source_texts.shape, shape.pad)
+    source.flat[read] = examples.source
+    said, target_texts, begins = _laid_out(examples.target_lengths + 1, packing, packing.lines.target)
+    is_first = np.zeros(len(said), bool)
+    is_first[begins] = True
+    target = np.full(target_texts.shape, shape.pad)
+    target.flat[said[begins]] = shape.bos
+    target.flat[said[~is_first]] = examples.target
+    labels = np.full(len(said), shape.eos)
+    labels[:-1][~is_first[1:]] = examples.target
+    arrays = (source, target, source_texts, target_texts, said, labels)
+    source_ids, target_ids, *texts, places, wanted = map(torch.from_numpy, arrays)
+    return Batch((source_ids, target_ids, None, None, *texts), places, wanted, examples.rows)
+
+
+def _laid_out(lengths: np.ndarray, packing: Packing, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where each token stands in the flattened batch, the number of the text at each place, and where texts begin."""
+    counts = packing.counts
+    row = np.repeat(np.arange(len(counts)), counts)
+    begins = np.cumsum(lengths) - lengths
+    begins_of_row = np.cumsum(counts) - counts
+    # By how much the tokens of each row must move from where they are to where the row begins.
+    shift = np.arange(len(counts)) * width - np.append(begins, 0)[begins_of_row]
+    places = np.arange(lengths.sum()) + np.repeat(shift[row], lengths)
+    texts = np.zeros((packing.rows, width), np.int64)
+    texts.flat[places] = np.repeat(np.arange(len(row)) - begins_of_row[row] + 1, lengths)
+    return places, texts, begins
 
 
 def _inside(lengths: np.ndarray) -> np.ndarray:

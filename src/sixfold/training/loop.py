@@ -15,7 +15,7 @@ from sixfold.config import ModelConfig, TrainingConfig
 from sixfold.errors import DataError
 from sixfold.training.batch import Batch
 from sixfold.training.schedule import learning_rate
-from sixfold.training.state import State
+from sixfold.training.state import State, attention
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def add_gradients(
 
 def add_gradient(state: State, batch: Batch, tokens: int, config: TrainingConfig) -> Float[Tensor, ""]:
     """Of one micro-batch, whose share of the loss is returned."""
-    with precision(config, state.device):
+    with precision(config, state.device), attention(state):
         loss = loss_of(state, batch) / tokens
     loss.backward()
     return loss.detach()

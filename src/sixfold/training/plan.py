@@ -51,6 +51,11 @@ def choose(settings: Mapping[str, Any], pairs: int, device: str) -> Config:
     return from_tree({**merge(suggested, settings), "preset": name}, "settings")
 
 
+def is_packed(config: TrainingConfig, device: str) -> bool:
+    """A CPU gains nothing from batches of one shape, and loses in attention what padding would cost."""
+    return config.packing == "on" if config.packing != "auto" else device == "cuda" or config.compile == "on"
+
+
 def complete(config: TrainingConfig, pairs: int, steps_in_a_pass: Callable[[int], int], device: str) -> TrainingConfig:
     """Fill in the zeros."""
     size = size_of(pairs)

@@ -132,7 +132,8 @@ def make_ready(
     if not known:
 
         def steps_in_a_pass(batch_tokens: int) -> int:
-            return len(Loader(tokens, Order(batch_tokens, 1, training.seed), lambda each: each).epoch(0))
+            order = Order(batch_tokens, 1, training.seed, packed=plan.is_packed(training, device.type))
+            return len(Loader(tokens, order, lambda each: each).epoch(0))
 
         training = plan.complete(training, len(tokens), steps_in_a_pass, device.type)
     config = replace(config, model=tokenizer.fit(config.model), training=training)
@@ -148,6 +149,8 @@ def make_ready(
 def check(config: Config) -> None:
     """What only training asks of a configuration."""
     model = config.model
+    if config.training.compile == "on" and config.training.packing == "off":
+        raise ConfigError("training.compile: expected training.packing, which gives all batches one shape; it is off")
     if model.kind != "encoder-decoder":
         raise ConfigError(f"model.kind: expected encoder-decoder to learn from pairs; got {model.kind!r}")
     if model.positions == "learned" and config.data.max_tokens > model.max_length:

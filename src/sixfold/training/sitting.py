@@ -12,12 +12,13 @@ import torch
 
 from sixfold import modelfile
 from sixfold.config import Config, TrainingConfig
-from sixfold.data.loader import Loader, Order
+from sixfold.data.loader import GROWTH, Loader, Order
+from sixfold.data.packing import line_lengths
 from sixfold.data.store import Store
 from sixfold.errors import DataError
 from sixfold.model.transformer import EncoderDecoder, build
 from sixfold.text.tokenizer import Tokenizer
-from sixfold.training import checkpoint
+from sixfold.training import checkpoint, plan
 from sixfold.training.batch import Batch, collate
 from sixfold.training.checkpoint import Progress
 from sixfold.training.display import Display, Log, duration, memory
@@ -30,7 +31,7 @@ from sixfold.training.state import State, tune
 BAD_STEPS = 5  # in a row, before the run goes back to its last checkpoint
 RETURNS = 3  # before it gives up
 SAMPLES = 3  # translations shown at each validation
-WORTH_COMPILING = 10**8  # tokens of a whole run
+WORTH_COMPILING = 5 * 10**7  # tokens of a whole run: a base model on an H200 has won the minute back by then
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,8 @@ class Sitting:
         tune(device)
         model = build(shape, self.config.seed).to(device)
         assert isinstance(model, EncoderDecoder)
-        self.state = State(model, self.config, compiled=is_compiled(self.config, device))
+        packed = plan.is_packed(self.config, device.type)
+        self.state = State(model, self.config, packed, is_compiled(self.config, device))
         twin = build(shape, self.config.seed).to(device)
         assert isinstance(twin, EncoderDecoder)
         self.validator = Validator(twin, shape, ready.tokenizer, self.config, display.interrupt.check)
@@ -63,9 +65,12 @@ class Sitting:
         self.progress = restored or Progress()
         if restored is not None:
             display.say(f"going on from step {self.state.step:,}")
-        longest = tuple(int(side.max()) for side in ready.store.lengths())
         if not self.progress.micro_tokens:
-            self.progress.micro_tokens = fit_tokens(self.state, (longest[0], longest[1]), shape, self.config)
+            lengths = ready.store.lengths()
+            longest: tuple[int, int] = (int(lengths[0].max()), int(lengths[1].max()))
+            if packed:
+                longest = line_lengths(*lengths).widened(GROWTH * self.config.subword_sampling)
+            self.progress.micro_tokens = fit_tokens(self.state, longest, shape, self.config)
         self.loader = self._loader()
         self.window: list[Metrics] = []  # steps that have not been looked at
         self.clock = time.monotonic()
@@ -92,7 +97,9 @@ class Sitting:
         shape = self.ready.config.model
         longest = shape.max_length if shape.positions == "learned" else 10**9
         sampling = self.config.subword_sampling
-        order = Order(micro, together, self.config.seed, subword_sampling=sampling, longest=longest)
+        order = Order(
+            micro, together, self.config.seed, subword_sampling=sampling, longest=longest, packed=self.state.steady
+        )
         on_gpu = self.device.type == "cuda"
         make = (lambda examples: collate(examples, shape).pinned()) if on_gpu else (lambda each: collate(each, shape))
         return Loader(self.ready.store, order, make, self.ready.tokenizer, self.progress.cursor)
@@ -251,7 +258,8 @@ class Sitting:
 
 
 def is_compiled(config: TrainingConfig, device: torch.device) -> bool:
-    """Compiling and warming up took 60 to 100 s on an H200, which a short run does not win back."""
+    """Compiling and warming up takes half a minute to a minute, which a short run does not win back."""
     if config.compile != "auto":
         return config.compile == "on"
-    return device.type == "cuda" and config.steps * config.batch_tokens >= WORTH_COMPILING
+    packed = plan.is_packed(config, device.type)
+    return packed and device.type == "cuda" and config.steps * config.batch_tokens >= WORTH_COMPILING

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from functools import partial
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from sixfold.config import TrainingConfig
-from sixfold.model.layers import FeedForward, Layer, LayerNorm, RMSNorm
+from sixfold.model.layers import Layer
 from sixfold.model.transformer import Embedding, Transformer
 from sixfold.training.loss import Objective
 
 
 class State:
-    """`compiled` fuses the small operations of each layer; all layers of a stack share what was compiled."""
+    """`steady` says that all batches have one shape; then layers can be `compiled`, and those of a stack share it."""
 
-    def __init__(self, model: Transformer, config: TrainingConfig, compiled: bool = False) -> None:
+    def __init__(
+        self, model: Transformer, config: TrainingConfig, steady: bool = False, compiled: bool = False
+    ) -> None:
         self.model = model
+        self.steady = steady
         self.step = 0
         self.weights = dict(model.named_parameters())
         self.optimizer = torch.optim.AdamW(
@@ -73,28 +77,27 @@ def tune(device: torch.device) -> None:
     """Settings of the library that suit training, for the whole process."""
     torch.set_float32_matmul_precision("high")
     if device.type == "cuda":
-        # cuDNN's attention seems to plan anew for every shape: with it, real text, which has hundreds of shapes, ran at
-        # a tenth of the speed of full batches. That this is the cause has not been measured by itself yet.
+        # cuDNN's attention plans anew for every shape: with it, padded batches of real text, which have hundreds of
+        # shapes, ran four times slower than without (benchmarks/RESULTS.md). `attention` below lets it in again.
         torch.backends.cuda.enable_cudnn_sdp(False)
 
 
-def compile_layers(model: Transformer) -> None:
-    """Compile what is many small operations: embeddings, residuals with their norms, feed-forwards.
+def attention(state: State) -> AbstractContextManager[None]:
+    """Where all batches have one shape, cuDNN plans once, and is faster than the others with a mask."""
+    if state.steady and state.device.type == "cuda":
+        return sdpa_kernel([SDPBackend.CUDNN_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
+    return nullcontext()
 
-    Products and attention stay calls of libraries that nothing beats. So there are no masks and no pairs of lengths to
-    compile for, and all layers share a handful of graphs: seconds instead of minutes. Shapes are dynamic, because
-    batches by tokens have hundreds of them.
-    """
+
+def compile_layers(model: Transformer) -> None:
+    """Layer by layer, so that all layers of a stack share what was compiled: seconds instead of minutes."""
     options: dict[str, Any] = {}
     # A fusion that newer versions try for the backward pass of norms made a base step 7% slower.
     if "triton.mix_order_reduction" in torch._inductor.list_options():
         options["triton.mix_order_reduction"] = False
-    fuse = partial(torch.compile, dynamic=True, options=options)
     for part in model.modules():
-        if isinstance(part, (Embedding, FeedForward, LayerNorm, RMSNorm)):
-            part.forward = fuse(part.forward)  # type: ignore[method-assign]
-        elif isinstance(part, Layer):
-            part.add = fuse(part.add)  # type: ignore[method-assign]
+        if isinstance(part, (Embedding, Layer)):
+            part.compile(dynamic=False, options=options)
 
 
 def recompute_layers(model: Transformer) -> None:
