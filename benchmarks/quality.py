@@ -147,7 +147,7 @@ def peer_rate(ready: Ready, shape: ModelConfig, args: argparse.Namespace, device
 
 
 def peer_batch(ready: Ready, args: argparse.Namespace) -> int:
-    """Pairs of a batch of the peer. Those of one of our steps at once would not fit: a batch is as long as its longest."""
+    """Pairs of a batch of the peer. Those of one of our steps do not fit at once: all are padded to the longest."""
     pairs_of_our_step = ready.config.training.batch_tokens / float(ready.store.lengths()[1].mean())
     return max(1, round(pairs_of_our_step / args.peer_share))
 
