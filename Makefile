@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint benchmarks clean
+.PHONY: demo test lint browser benchmarks clean
 
 .venv/.torch: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -18,8 +18,15 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 demo: .venv/.torch  ## train a toy translation and translate with it
 	$(BIN)/python examples/toy_translation.py toy.safetensors
 
-test: lint  ## everything that CI checks
+test: lint browser  ## everything that CI checks
 	$(BIN)/python -m pytest -n auto
+
+# The tests of pages open them in Debian's Chromium, and are skipped where there is none.
+browser:
+	@command -v chromium > /dev/null || ! command -v apt-get > /dev/null || [ "$$(id -u)" != 0 ] || { \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+	  apt-get install -y -qq --no-install-recommends chromium fonts-noto-cjk > /dev/null; } \
+	  || echo 'no Chromium: the tests of pages will be skipped' >&2
 
 lint: .venv/.dev
 	$(BIN)/ruff check .

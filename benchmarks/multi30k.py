@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from sixfold.training.scores import score, tokenized_lowercase_bleu
+from sixfold.evaluation.scores import score, tokenized_lowercase_bleu
 
 SETS = {
     "test2016": "test_2016_flickr",

@@ -16,7 +16,9 @@ from sixfold.errors import SixfoldError
 VERBS = {
     "clean": "sixfold.cli.clean",
     "config": "sixfold.cli.config",
+    "evaluate": "sixfold.cli.evaluate",
     "import": "sixfold.cli.import_",
+    "report": "sixfold.cli.report",
     "summary": "sixfold.cli.summary",
     "tokenizer": "sixfold.cli.tokenizer",
     "train": "sixfold.cli.train",

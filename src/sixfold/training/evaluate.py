@@ -16,7 +16,7 @@ from sixfold.text.tokenizer import Tokenizer
 from sixfold.training.batch import pair_batch
 from sixfold.training.loop import precision
 from sixfold.training.loss import loss_in_pieces
-from sixfold.training.scores import Scores, score
+from sixfold.evaluation.scores import Scores, score
 
 ROOM = {"cpu": 4096, "cuda": 2**17}  # tokens of a batch of sources, times the beam
 

@@ -5,7 +5,7 @@ import sacrebleu
 from sacremoses import MosesTokenizer
 
 from sixfold.errors import RequestError
-from sixfold.training.scores import score, tokenized_lowercase_bleu
+from sixfold.evaluation.scores import score, tokenized_lowercase_bleu
 
 HYPOTHESES = ["The cat sat on a mat, quietly.", "It's raining again in London today!"]
 REFERENCES = ["The cat sat on the mat, quietly.", "It is raining again in London today."]

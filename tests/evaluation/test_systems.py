@@ -1,0 +1,143 @@
+import gzip
+from pathlib import Path
+
+import pytest
+from small_models import random_model
+
+from sixfold import modelfile
+from sixfold.config import Config, ModelConfig, SearchOptions, TokenizerConfig
+from sixfold.engines.cpu import CpuEngine
+from sixfold.errors import DataError, RequestError
+from sixfold.evaluation.systems import (
+    Decoding,
+    names_of,
+    open_model,
+    read_set,
+    read_translations,
+    target_language,
+    translate,
+)
+from sixfold.model.transformer import weights_of
+from sixfold.text.learn import train_tokenizer
+
+SENTENCES = ["we like tea", "the cat sat", "", "tea and a cat and a mat and much more tea than anyone can drink", "a"]
+
+
+@pytest.fixture
+def model(tmp_path):
+    """A model that translates, badly: its weights are random."""
+    tokenizer = train_tokenizer(SENTENCES * 20, TokenizerConfig(vocab=300))
+    shape = tokenizer.fit(ModelConfig(d_model=16, heads=2, d_ff=32, encoder_layers=1, decoder_layers=1, max_length=24))
+    weights = weights_of(random_model(shape))
+    card = {"languages": {"source": "de", "target": "fr"}}
+    modelfile.save(tmp_path / "m.safetensors", Config(model=shape), weights, tokenizer, card)
+    return open_model(tmp_path / "m.safetensors")
+
+
+def written(path, text, encoding="utf-8"):
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+def test_sentences_translated_together_are_those_translated_alone(model):
+    done = []
+    together = translate(model, SENTENCES, Decoding(beam=2, compute="float32"), done.append)
+    assert sum(done) == len(SENTENCES)
+    assert any(together)
+    engine, shape = CpuEngine(model, "float32"), model.config.model
+    for sentence, translation in zip(SENTENCES, together, strict=True):
+        ids = [*model.tokenizer.encode(sentence)[: shape.max_length - 1], shape.eos]
+        # The longest sentence of a batch says how long its translations may get; here that is the model's limit.
+        (best,) = engine.decode([ids], SearchOptions(2, max_length=shape.max_length))[0]
+        assert translation == " ".join(model.tokenizer.decode(best.tokens).split())
+
+
+def test_a_source_that_is_too_long_is_cut_and_not_refused(model):
+    (translation,) = translate(model, ["tea " * 5000], Decoding(beam=1), lambda count: None)
+    assert "\n" not in translation
+
+
+def test_two_files_are_read_line_by_line(tmp_path):
+    source = written(tmp_path / "a.zh", "\ufeff我爱茶\r\n\r\n猫\r\n")
+    found = read_set([source, written(tmp_path / "a.en", "I love tea\n\nA cat")])
+    assert found.sources == ("我爱茶", "", "猫")
+    assert found.references == ("I love tea", "", "A cat")
+    assert found.language == "en"
+
+
+def test_the_third_column_of_a_table_is_the_corpus(tmp_path):
+    found = read_set([written(tmp_path / "t.de-en.tsv", "Tee\ttea\tnews\nKatze\tcat\n\n\n")])
+    assert list(zip(found.sources, found.references, found.corpora, strict=True)) == [
+        ("Tee", "tea", "news"),
+        ("Katze", "cat", ""),
+    ]
+    assert found.language == "en"
+
+
+def test_packed_json_is_read_too(tmp_path):
+    with gzip.open(tmp_path / "t.jsonl.gz", "wb") as file:
+        file.write(b'{"source": "Tee", "target": "tea"}\n')
+    assert read_set([tmp_path / "t.jsonl.gz"]).references == ("tea",)
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"a.zh": "", "a.en": ""}, "the file is empty"),
+        ({"a.tsv": "\n\n"}, "the file is empty"),
+        ({"a.zh": "a\nb\n", "a.en": "a\n"}, r"a\.en: expected as many lines as .*a\.zh \(2\); got 1"),
+        ({"a.tsv": "a\tb\nonly one\n"}, r"a\.tsv:2: expected source, reference and perhaps a corpus; got 1"),
+        ({"a.tsv": "a\tb\tc\td\n"}, "got 4 columns"),
+    ],
+)
+def test_a_test_set_that_cannot_be_used_says_where(tmp_path, files, message):
+    paths = [written(tmp_path / name, text) for name, text in files.items()]
+    with pytest.raises(DataError, match=message):
+        read_set(paths)
+
+
+def test_another_encoding_is_named_with_its_line(tmp_path):
+    source = written(tmp_path / "a.zh", "ok\n我爱茶\n", "gb18030")
+    with pytest.raises(DataError, match=r"a\.zh:2: expected UTF-8"):
+        read_set([source, written(tmp_path / "a.en", "ok\nI love tea\n")])
+    with pytest.raises(DataError, match=r"a\.zh:2: expected UTF-8"):
+        read_translations(source, 2)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(DataError, match=r"none\.zh: No such file"):
+        read_set([tmp_path / "none.zh", tmp_path / "none.en"])
+
+
+def test_a_system_has_a_line_for_every_sentence(tmp_path):
+    path = written(tmp_path / "out.txt", "one\r\n\r\nthree")
+    assert read_translations(path, 3) == ["one", "", "three"]
+    with pytest.raises(DataError, match=r"out\.txt: expected 4 lines, as many as the test set; got 3"):
+        read_translations(path, 4)
+
+
+def test_a_model_that_cannot_translate_is_refused(tmp_path, model):
+    path = tmp_path / "bare.safetensors"
+    modelfile.save(path, model.config, model.weights())
+    with pytest.raises(RequestError, match="expected a model that translates; this one has no tokeniser"):
+        open_model(path)
+
+
+def test_the_language_is_as_said_else_named_else_the_models_else_the_scripts(tmp_path, model):
+    files = [written(tmp_path / "a.src", "x\n"), written(tmp_path / "a.ref", "猫很可爱\n")]
+    assert target_language(read_set(files, "ja"), [model]) == "ja"
+    assert target_language(read_set(files), [model]) == "fr"
+    assert target_language(read_set(files), []) == "zh"
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["a/model.safetensors"], ["model"]),
+        (["a/model.safetensors", "b/model.safetensors"], ["a/model", "b/model"]),
+        (["a/out.txt", "a/out.txt"], ["out", "out (2)"]),
+        (["x/a/m.safetensors", "y/a/m.safetensors", "z.v2.en"], ["x/a/m", "y/a/m", "z.v2.en"]),
+    ],
+)
+def test_systems_get_short_names_of_their_own(paths, names):
+    assert names_of([Path(path) for path in paths]) == names

@@ -1,0 +1,35 @@
+"""A real run of a few seconds, for tests of what is made from it."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from sixfold.cli.main import main
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+import toy_translation as toy
+
+SETTINGS = [
+    "model.d_model=16", "model.heads=2", "model.d_ff=32", "model.encoder_layers=1", "model.decoder_layers=1",
+    "tokenizer.vocab=400", "training.batch_tokens=256", "training.micro_tokens=256", "training.warmup=4",
+    "training.validate_every=5", "training.checkpoint_every=5", "training.patience=0", "training.steps=10",
+]  # fmt: skip
+
+
+def write_pairs(folder):
+    """Two files of lines, toy.zh and toy.en."""
+    for side, language in enumerate(("zh", "en")):
+        text = "".join(f"{pair[side]}\n" for pair in toy.sentences())
+        (folder / f"toy.{language}").write_text(text, encoding="utf-8")
+    return folder / "toy.zh", folder / "toy.en"
+
+
+def train(folder, name, *changes):
+    """The folder of a run over toy sentences; what is said last wins."""
+    words = [word for setting in (*SETTINGS, *changes) for word in ("--set", setting)]
+    files = map(str, write_pairs(folder))
+    with pytest.raises(SystemExit) as done:
+        main(["train", *files, "--out", str(folder / name), "--preset", "tiny", "--device", "cpu", *words])
+    assert done.value.code == 0
+    return folder / name
