@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +18,7 @@ from sixfold.cli.config import Set
 from sixfold.config import Config, DataConfig, override
 from sixfold.data.cleaning import Cleaner, Report
 from sixfold.data.corpus import Corpus, Pair, languages_in
+from sixfold.data.findings import condemned
 from sixfold.errors import ConfigError
 from sixfold.recipe import CorpusConfig
 
@@ -32,6 +33,8 @@ def clean(
     source: Annotated[str, typer.Option("--source-language", help="Left out: from the names, else the script.")] = "",
     target: Annotated[str, typer.Option("--target-language", help="Likewise.")] = "",
     skip: Annotated[list[str], typer.Option(help="A filter to leave off; repeatable.")] = [],  # noqa: B006
+    using: Annotated[Path | None, typer.Option(help="A doctor.json, whose condemned pairs are dropped too.")] = None,
+    keep: Annotated[list[str], typer.Option(help="A kind of its findings to leave alone; repeatable.")] = [],  # noqa: B006
     changes: Set = [],  # noqa: B006 -- typer reads the default and never changes it
     as_json: Annotated[bool, typer.Option("--json", help="The report as JSON on standard output.")] = False,
 ) -> None:
@@ -43,8 +46,12 @@ def clean(
     targets = _targets(out, languages)
     if {tensorfile.check_target(path) for path in targets} & {file.resolve() for file in files}:
         raise ConfigError(f"--out: expected another file than the text; got {out}")
+    if keep and using is None:
+        raise ConfigError("--keep: expected only with --using, whose findings it is about", "leave it out")
+    verdicts = condemned(using, corpus, keep) if using is not None else {}
     cleaner = Cleaner(settings, languages)
-    _write(cleaner.clean(corpus, _shown(corpus)), targets, cleaner.report)
+    spared = _spared(corpus, _shown(corpus), verdicts, cleaner.report)
+    _write(cleaner.clean(corpus, spared), targets, cleaner.report)
     print(*cleaner.report.lines(), f"wrote {', '.join(map(str, targets))}", sep="\n", file=sys.stderr)
     if as_json:
         print(json.dumps(cleaner.report.to_dict(), ensure_ascii=False))
@@ -63,6 +70,16 @@ def _shown(corpus: Corpus) -> Iterator[Pair]:
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("clean", total=corpus.size)
         yield from corpus.pairs(lambda size: bar.advance(task, size))
+
+
+def _spared(corpus: Corpus, pairs: Iterable[Pair], verdicts: Mapping[int, str], report: Report) -> Iterator[Pair]:
+    """The pairs that no doctor condemned; the others are counted by their kind."""
+    for pair in pairs:
+        if pair.line in verdicts:
+            report.read += 1
+            report.drop(verdicts[pair.line], corpus.where(pair.line))
+        else:
+            yield pair
 
 
 def _write(pairs: Iterable[Pair], targets: list[Path], report: Report) -> None:

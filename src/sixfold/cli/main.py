@@ -16,6 +16,7 @@ from sixfold.errors import SixfoldError
 VERBS = {
     "clean": "sixfold.cli.clean",
     "config": "sixfold.cli.config",
+    "doctor": "sixfold.cli.doctor",
     "evaluate": "sixfold.cli.evaluate",
     "import": "sixfold.cli.import_",
     "report": "sixfold.cli.report",

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from itertools import compress, islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from sixfold.config import DataConfig
+from sixfold.config import DataConfig, Filter
 from sixfold.data.corpus import Corpus, Pair
 from sixfold.errors import DataError
 from sixfold.text.languages import LETTERS, SCRIPTS, chinese_variant, count, letters, units
@@ -200,6 +200,11 @@ def _folded(text: str) -> str:
     return folded if text.isprintable() and "  " not in text else " ".join(folded.split())
 
 
+def how_to_leave_off(kind: str) -> str:
+    """Filters are settings; what a doctor's report condemns is not."""
+    return f"--set data.skip='[\"{kind}\"]'" if kind in get_args(Filter) else f"--keep {kind}"
+
+
 @dataclass
 class Report:
     """What cleaning did: counts that add up, and where to look."""
@@ -241,7 +246,7 @@ class Report:
         return DataError(
             f"corpus: none of {self.read:,} pairs is left; the filter {most!r} dropped {self.dropped[most]:,} of them, "
             f"the first at {self.examples[most][0]}",
-            CURES.get(most, f"look at that line; if it is good, leave the filter off: --set data.skip='[\"{most}\"]'"),
+            CURES.get(most, f"look at that line; if it is good, leave the filter off: {how_to_leave_off(most)}"),
         )
 
     def lines(self) -> list[str]:
@@ -249,7 +254,7 @@ class Report:
         table = [f"{self.read:,} pairs read, {self.kept:,} kept ({self.kept / max(self.read, 1):.1%})"]
         for name, number in self.dropped.items():
             if number:
-                table.append(f"{name:>10} {number:>11,} {number / self.read:>6.1%}  {self.examples[name][0]}")
+                table.append(f"{name:>14} {number:>11,} {number / self.read:>6.1%}  {self.examples[name][0]}")
         rarer, all_told = min(self.simplified, self.traditional), self.simplified + self.traditional
         if rarer > all_told / 100:
             table.append(

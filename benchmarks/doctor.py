@@ -1,0 +1,193 @@
+"""What `sixfold doctor` finds and what it takes: faults planted in clean pairs, unrelated pairs, and a million pairs.
+
+DATA is a folder of `train/NAME.tsv.xz`, Chinese and English in two columns.
+
+    python benchmarks/doctor.py --faults DATA      recall and precision of each planted fault
+    python benchmarks/doctor.py --alignment DATA   pairs against shuffled pairs, corpus by corpus
+    python benchmarks/doctor.py --speed DATA       seconds and peak memory for a million pairs
+"""
+
+from __future__ import annotations
+
+import argparse
+import lzma
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from sixfold.config import DataConfig
+from sixfold.data.audit import examine
+from sixfold.data.corpus import Corpus
+from sixfold.data.findings import Audit
+from sixfold.data.leaks import HeldOut
+
+FAULTY = ("lctt", "tatoeba", "k8s", "written")
+ALIGNED = ("tatoeba", "lctt", "k8s", "written", "mdn", "pydocs", "ethereum", "twlaw", "3am", "cedict")
+EACH = 12_500  # pairs of each corpus of FAULTY
+SHARE = 0.02  # of all pairs, for each fault
+LANGUAGES = ("zh", "en")
+Row = tuple[str, str]
+
+
+def rows(data: Path, name: str, most: int) -> list[Row]:
+    with lzma.open(data / "train" / f"{name}.tsv.xz", "rt", encoding="utf-8") as file:
+        return [(source, target) for source, target in (line.rstrip("\n").split("\t") for line in islice(file, most))]
+
+
+def changed_number(row: Row) -> Row | None:
+    """The first number of two digits or more in the target, if the source has it too."""
+    for word in row[1].split():
+        figures = word.strip(".,")
+        if figures.isdecimal() and len(figures) >= 2 and figures in row[0]:
+            return row[0], row[1].replace(figures, str(int(figures) * 3 + 1), 1)
+    return None
+
+
+def long_enough(make: Callable[[Row], Row], letters: int) -> Callable[[Row], Row | None]:
+    return lambda row: make(row) if len(row[1]) >= letters else None
+
+
+def one_word_changed(row: Row) -> Row:
+    words = row[1].split()
+    words[len(words) // 2] = "something"
+    return row[0] + "！", " ".join(words)
+
+
+def mojibake(row: Row) -> Row | None:
+    target = row[1].replace("'", "’").encode().decode("cp1252", "ignore")
+    return (row[0], target) if target != row[1].replace("'", "’") else (row[0].encode().decode("latin-1"), row[1])
+
+
+# Each makes a faulty pair of a good one, or says that this one will not do.
+FAULTS: dict[str, Callable[[Row], Row | None]] = {
+    "swapped": lambda row: (row[1], row[0]),
+    "truncated": long_enough(lambda row: (row[0], row[1][: len(row[1]) // 3]), 60),
+    "copied": lambda row: (row[0], row[0]),
+    "untranslated": lambda row: (f"Well: {row[1]}", row[1]),
+    "mojibake": mojibake,
+    "replacement": lambda row: (row[0], row[1][:5] + "\ufffd" + row[1][6:]),
+    "markup": lambda row: (row[0], f"<p>{row[1]}&nbsp;</p>"),
+    "control": lambda row: (row[0] + "\x08", row[1]),
+    "empty": lambda row: (row[0], ""),
+    "number": changed_number,  # few pairs have one, so it takes what is left
+}
+# What a fault must be found as; any of these will do.
+FOUND_AS = {
+    "swapped": ("swapped", "script"),
+    "shuffled": ("misaligned",),
+    "truncated": ("lopsided", "misaligned", "ratio"),
+    "copied": ("copied", "script", "untranslated"),
+    "untranslated": ("untranslated", "script"),
+    "mojibake": ("mojibake",),
+    "replacement": ("encoding",),
+    "number": ("numbers",),
+    "markup": ("markup",),
+    "control": ("control",),
+    "empty": ("empty",),
+    "duplicate": ("duplicate",),
+    "near-duplicate": ("near-duplicate", "duplicate"),
+    "leaked": ("leaked",),
+}
+
+
+def plant(good: list[Row], chance: random.Random) -> tuple[list[Row], dict[int, str], list[str]]:
+    """The pairs with faults among them, which rows have which, and the test set that some were copied from."""
+    bad = list(good)
+    number = int(SHARE * len(good))
+    order = iter(chance.sample(range(len(good)), len(good)))
+    planted: dict[int, str] = {}
+    shuffled = list(islice(order, number))
+    for row, other in zip(shuffled, shuffled[1:] + shuffled[:1], strict=True):
+        bad[row] = (good[row][0], good[other][1])
+        planted[row] = "shuffled"
+    for fault in ("duplicate", "near-duplicate"):
+        for row in islice((row for row in order if len(good[row][1]) >= 60), number):
+            planted[len(bad)] = fault
+            bad.append(good[row] if fault == "duplicate" else one_word_changed(good[row]))
+    leaked = list(islice((row for row in order if len(good[row][1]) >= 30), number))
+    planted |= dict.fromkeys(leaked, "leaked")
+    for fault, make in FAULTS.items():
+        for row, made in islice(((row, made) for row in order if (made := make(good[row]))), number):
+            bad[row], planted[row] = made, fault
+    return bad, planted, [good[row][1].upper() for row in leaked]
+
+
+def audit(pairs: list[Row], test: list[str]) -> Audit:
+    with tempfile.TemporaryDirectory() as folder:
+        corpus, held_out = Path(folder, "pairs.tsv"), Path(folder, "test.en")
+        corpus.write_text("".join(f"{source}\t{target}\n" for source, target in pairs), encoding="utf-8", newline="\n")
+        held_out.write_text("".join(f"{line}\n" for line in test), encoding="utf-8")
+        against = HeldOut.of([held_out], LANGUAGES) if test else None
+        return examine(Corpus("pairs", (corpus,)), LANGUAGES, DataConfig(), against, lambda size: None)
+
+
+def faults(data: Path) -> None:
+    """Precision is on planted faults alone; some pairs of the untouched corpus are flagged too, with reason or not."""
+    good = [row for name in FAULTY for row in rows(data, name, EACH)]
+    bad, planted, test = plant(good, random.Random(1))
+    before, after = audit(good, []), audit(bad, test)
+    print(f"{len(bad):,} pairs, {len(planted):,} with a fault; alignment area {after.alignment['area']}")
+    print("| fault | found as | planted | recall | precision | flagged before planting |\n|---|---|---|---|---|---|")
+    for fault, kinds in FOUND_AS.items():
+        at = {row + 1 for row, name in planted.items() if name == fault}
+        flagged = {line for kind in kinds for line in after.findings[kind].lines}
+        already = {line for kind in kinds for line in before.findings[kind].lines}
+        false = {line for line in flagged if line - 1 not in planted}
+        precision = len(flagged & at) / max(1, len(flagged & at) + len(false))
+        share = len(already) / before.pairs
+        figures = f"{len(at):,} | {len(flagged & at) / len(at):.1%} | {precision:.1%} | {share:.2%}"
+        print(f"| {fault} | {', '.join(kinds)} | {figures} |")
+
+
+def alignment(data: Path, most: int) -> None:
+    print("| corpus | pairs | judged | area under the curve | condemned | seconds |\n|---|---|---|---|---|---|")
+    for name in ALIGNED:
+        begun = time.perf_counter()
+        found = audit(rows(data, name, most), [])
+        share = len(found.findings["misaligned"].lines) / found.pairs
+        seconds = time.perf_counter() - begun
+        facts = f"{found.alignment['judged']:.1%} | {found.alignment['area']:.4f} | {share:.2%} | {seconds:.0f}"
+        print(f"| {name} | {found.pairs:,} | {facts} |", flush=True)
+
+
+def million(data: Path) -> Iterator[str]:
+    for file in sorted((data / "train").glob("*.tsv.xz")):
+        with lzma.open(file, "rt", encoding="utf-8") as lines:
+            yield from lines
+
+
+def speed(data: Path, pairs: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = Path(folder, "million.zh-en.tsv")
+        with corpus.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(islice(million(data), pairs))
+        begun = time.perf_counter()
+        command = [sys.executable, "-m", "sixfold", "doctor", str(corpus), "--out", folder]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        seconds = time.perf_counter() - begun
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
+    print(done.stdout.splitlines()[0], f"{seconds:.0f} seconds, peak memory {peak:.2f} GiB", sep="\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("--faults", "--alignment", "--speed"):
+        parser.add_argument(name, type=Path, metavar="DATA")
+    parser.add_argument("--pairs", type=int, default=1_000_000, help="for --speed; --alignment reads 50,000 at most")
+    args = parser.parse_args()
+    if args.faults:
+        faults(args.faults)
+    if args.alignment:
+        alignment(args.alignment, min(args.pairs, 50_000))
+    if args.speed:
+        speed(args.speed, args.pairs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""`sixfold doctor`: what is wrong with a corpus, and what training on it would take."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from sixfold import page
+from sixfold.cli.config import Set
+from sixfold.config import Config, DataConfig, override
+from sixfold.data.audit import examine
+from sixfold.data.audit_page import audit_page
+from sixfold.data.corpus import Corpus, languages_in
+from sixfold.data.findings import Audit
+from sixfold.data.leaks import HeldOut
+from sixfold.errors import ConfigError, DataError
+from sixfold.recipe import CorpusConfig
+from sixfold.training import plan
+from sixfold.weights import cost, shapes
+
+LETTERS_A_PIECE = 4.0  # of a subword, where a Han character counts as three letters
+OF_PRODUCTS = 0.4  # of the speed of plain matrix products that training on a CPU reached in benchmarks/RESULTS.md
+GPU_SPEED = 2.7e14  # operations a second of the base model on one H200 in benchmarks/RESULTS.md
+A_WEIGHT = 20  # bytes: the weight, its gradient, its average, and two of the optimizer
+# What corpora of a size have been good for. In words, as the domain counts for more than the size.
+CLASSES = (
+    (2e4, "set phrases of its own domain; elsewhere it makes things up"),
+    (1e5, "plain sentences of its own domain, with mistakes"),
+    (5e5, "good in its own domain, rough outside"),
+    (5e6, "good in its own domain, usable outside"),
+    (math.inf, "good in general"),
+)
+
+
+def register(app: typer.Typer, name: str) -> None:
+    app.command(name)(doctor)
+
+
+def doctor(
+    files: Annotated[list[Path], typer.Argument(help="Two files of lines, or one file of pairs: .tsv or .jsonl.")],
+    against: Annotated[
+        list[Path], typer.Option(help="A test set, lines of either side or pairs, to look for; repeatable.")
+    ] = [],  # noqa: B006 -- typer reads the default and never changes it
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder for doctor.json and doctor.html.")] = None,
+    changes: Set = [],  # noqa: B006
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda: where training would be.")] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="All of it as JSON on standard output.")] = False,
+) -> None:
+    """Find pairs that are misaligned, damaged, doubled or leaked, with file and line, before you train on them."""
+    if device not in ("auto", "cpu", "cuda"):
+        raise ConfigError(f"--device: expected auto, cpu or cuda; got {device!r}")
+    settings = override(Config(data=DataConfig()), changes).data
+    config = CorpusConfig(tuple(map(str, files)))
+    languages = languages_in(settings, config, Path())
+    corpus = Corpus.from_config(config, Path(), languages)
+    if {file.resolve() for file in against} & {file.resolve() for file in files}:
+        raise ConfigError("--against: expected a test set; got the corpus itself")
+    held_out = HeldOut.of(against, languages) if against else None
+    if out is not None:
+        _make_folder(out)
+    columns = (TextColumn("examining"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("examine", total=2 * corpus.size)
+        audit = examine(corpus, languages, settings, held_out, lambda size: bar.advance(task, size))
+    left = audit.pairs > audit.condemned
+    training = estimate(audit, device) if left else {"says": "nothing is left to train on"}
+    facts = audit.to_dict() | {"training": training}
+    _show(audit, facts, out, as_json)
+
+
+def _make_folder(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"--out: {out}: {error.strerror}", "name a folder") from None
+
+
+def _show(audit: Audit, facts: dict[str, Any], out: Path | None, as_json: bool) -> None:
+    text = json.dumps(facts, ensure_ascii=False)
+    if out is not None:
+        page.write(out / "doctor.json", f"{text}\n")
+        page.write(out / "doctor.html", audit_page(facts))
+        print(f"wrote {out / 'doctor.json'}, {out / 'doctor.html'}", file=sys.stderr)
+    print(text if as_json else "\n".join([*audit.lines(), facts["training"]["says"]]))
+
+
+def estimate(audit: Audit, device: str) -> dict[str, Any]:
+    """What `sixfold train` would choose for what is left of a corpus, and what that takes. It is an estimate."""
+    if device == "auto":
+        device = "cuda" if shutil.which("nvidia-smi") else "cpu"
+    pairs = audit.pairs - audit.condemned
+    config = plan.choose({}, pairs, device)
+    shape = replace(config.model, vocab=config.tokenizer.vocab)
+    pieces = max(audit.letters) / LETTERS_A_PIECE * pairs / audit.pairs
+    training = plan.complete(config.training, pairs, lambda batch: math.ceil(pieces / batch), device)
+    weights = sum(math.prod(each) for each in shapes(shape).values())
+    products = matrix_speed() if device == "cpu" else GPU_SPEED
+    speed = products * (OF_PRODUCTS if device == "cpu" else 1) / (3 * cost(shape, max(1, round(pieces / pairs))).total)
+    hours = training.steps * training.batch_tokens / speed / 3600
+    kept = shape.encoder_layers + shape.decoder_layers
+    numbers = training.batch_tokens * kept * (16 * shape.d_model + 2 * shape.d_ff)  # that backward needs, of two sides
+    memory = A_WEIGHT * weights + numbers * (4 if device == "cpu" else 2)
+    measured = f"matrix products just measured at {products / 1e9:.0f} GFLOP/s, {OF_PRODUCTS:.0%} of that in training"
+    basis = measured if device == "cpu" else "as one H200 does; a smaller card takes longer"
+    preset = plan.size_of(pairs).cpu_preset if device == "cpu" else plan.size_of(pairs).gpu_preset
+    quality = next(words for most, words in CLASSES if pairs <= most)
+    vocab = config.tokenizer.vocab
+    advice = f"a vocabulary of {vocab:,}"
+    if audit.words < vocab:
+        vocab = max(500, round(audit.words, -2))
+        advice = f"--set tokenizer.vocab={vocab}, as there are only about {audit.words:,} different words"
+    return {
+        "device": device, "pairs": pairs, "preset": preset, "vocab": vocab, "parameters": weights,
+        "steps": training.steps, "batch_tokens": training.batch_tokens, "tokens_a_second": round(speed),
+        "hours": round(hours, 2), "bytes": memory, "quality": quality, "basis": basis,
+        "says": f"training on the {pairs:,} good pairs, estimated: preset {preset}, {advice}, "
+        f"{weights / 1e6:.1f} million weights; {training.steps:,} steps on {device} in about {_span(hours)} "
+        f"({basis}); about {max(memory / 2**30, 0.1):.1f} GiB; expect: {quality}",
+    }  # fmt: skip
+
+
+def _span(hours: float) -> str:
+    return f"{max(1, hours * 60):.0f} minutes" if hours < 2 else f"{hours:.0f} hours"
+
+
+def matrix_speed(seconds: float = 0.3, size: int = 512) -> float:
+    """Operations a second of float32 matrix products on this machine, when nothing else disturbs it."""
+    square = np.ones((size, size), np.float32)
+    best, begun = math.inf, time.perf_counter()
+    while (start := time.perf_counter()) < begun + seconds:
+        np.matmul(square, square)
+        best = min(best, time.perf_counter() - start)
+    return 2 * size**3 / best

@@ -1,0 +1,161 @@
+"""`sixfold doctor` as a user runs it, and `sixfold clean` with what it found."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from small_pairs import pairs
+
+
+def sixfold(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "sixfold", *map(str, arguments)], capture_output=True, timeout=120, text=True
+    )
+
+
+def facts_of(*arguments):
+    done = sixfold("doctor", *arguments, "--device", "cpu", "--json")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    return facts, {fact["name"]: fact for fact in facts["findings"]}
+
+
+def complaint(*arguments):
+    done = sixfold(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    error, *hint = done.stderr.splitlines()
+    assert error.startswith("error: ")
+    assert all(line.startswith("hint: ") for line in hint)
+    assert len(hint) <= 1
+    return done.stderr
+
+
+def write(folder, rows, end="\n"):
+    for side, name in enumerate(("raw.zh", "raw.en")):
+        (folder / name).write_bytes("".join(row[side] + end for row in rows).encode())
+    return folder / "raw.zh", folder / "raw.en"
+
+
+ROWS = [*pairs(40), ("", "nothing"), pairs(1)[0], (pairs(3)[2][0] + "！", pairs(3)[2][1] + "!!")]
+
+
+def test_a_person_reads_what_is_wrong_and_where(tmp_path):
+    done = sixfold("doctor", *write(tmp_path, ROWS), "--device", "cpu")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "43 pairs, zh→en; 3 (7.0%) are better left out"
+    assert any(line.startswith("empty: 1 (2.3%)") for line in lines)
+    assert "    raw.zh:41:  | nothing" in lines
+    assert any(line.startswith("    raw.zh:43 (line 3): ") for line in lines)
+    assert lines[-1].startswith("training on the 40 good pairs, estimated: preset tiny, ")
+
+
+def test_a_program_reads_all_of_it(tmp_path):
+    facts, found = facts_of(*write(tmp_path, ROWS))
+    assert (facts["pairs"], facts["condemned"], facts["languages"]) == (43, 3, ["zh", "en"])
+    assert found["empty"]["lines"] == [41]
+    assert found["duplicate"]["lines"] == [42]
+    assert found["near-duplicate"]["lines"] == [43]
+    assert found["near-duplicate"]["notes"] == ["line 3"]
+    assert facts["training"]["preset"] == "tiny"
+    assert facts["training"]["hours"] > 0
+
+
+def test_crlf_and_other_forms_of_a_corpus_give_the_same_findings(tmp_path):
+    _, expected = facts_of(*write(tmp_path, ROWS))
+    _, crlf = facts_of(*write(tmp_path, ROWS, "\r\n"))
+    (tmp_path / "x.zh-en.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in ROWS), encoding="utf-8")
+    _, table = facts_of(tmp_path / "x.zh-en.tsv")
+    for other in (crlf, table):
+        assert {name: fact["lines"] for name, fact in other.items()} == {
+            name: fact["lines"] for name, fact in expected.items()
+        }
+
+
+def test_leaked_sentences_are_named_by_file_and_line(tmp_path):
+    files = write(tmp_path, ROWS)
+    test = tmp_path / "test.en"
+    test.write_text(f"unseen\n{ROWS[4][1].upper()}\n", encoding="utf-8")
+    _, found = facts_of(*files, "--against", test)
+    assert (found["leaked"]["lines"], found["leaked"]["notes"]) == ([5], ["test.en:2"])
+    assert "expected a test set; got the corpus itself" in complaint("doctor", *files, "--against", files[1])
+    assert "No such file" in complaint("doctor", *files, "--against", tmp_path / "none.en")
+
+
+def test_the_page_holds_everything_and_escapes_the_text(tmp_path):
+    files = write(tmp_path, [*ROWS, ("你好世界", "<p>hello <script>alert(1)</script></p>")])
+    done = sixfold("doctor", *files, "--out", tmp_path / "a" / "report", "--device", "cpu")
+    assert done.returncode == 0, done.stderr
+    assert "doctor.html" in done.stderr
+    page = (tmp_path / "a" / "report" / "doctor.html").read_text(encoding="utf-8")
+    facts = json.loads((tmp_path / "a" / "report" / "doctor.json").read_text(encoding="utf-8"))
+    assert "&lt;script&gt;" in page
+    assert "<script" not in page
+    for fact in facts["findings"]:
+        assert (f">{fact['name']}</td>" in page) == (fact["count"] > 0)
+    assert page.count("<svg") >= 4
+
+
+def test_clean_drops_what_the_doctor_condemns(tmp_path):
+    files = write(tmp_path, ROWS)
+    sixfold("doctor", *files, "--out", tmp_path)
+    using = ("--using", tmp_path / "doctor.json")
+    done = sixfold("clean", *files, "--out", tmp_path / "good", *using, "--json")
+    report = json.loads(done.stdout)
+    assert (report["read"], report["kept"]) == (43, 40)
+    assert report["dropped"] | {"near-duplicate": 1, "duplicate": 1, "empty": 1} == report["dropped"]
+    assert report["examples"]["near-duplicate"] == ["raw.zh:43"]
+    assert len((tmp_path / "good.zh").read_text(encoding="utf-8").splitlines()) == 40
+    kept = sixfold("clean", *files, "--out", tmp_path / "good", *using, "--keep", "near-duplicate", "--json")
+    assert json.loads(kept.stdout)["kept"] == 41
+
+
+def test_clean_refuses_the_doctor_of_another_corpus(tmp_path):
+    files = write(tmp_path, ROWS)
+    sixfold("doctor", *files, "--out", tmp_path)
+    using = ("--using", tmp_path / "doctor.json")
+    assert "did you mean 'leaked'?" in complaint("clean", *files, "--out", tmp_path / "x", *using, "--keep", "leakd")
+    write(tmp_path, ROWS[:-1])
+    assert "was made from other text (raw.zh, raw.en)" in complaint("clean", *files, "--out", tmp_path / "x", *using)
+    assert "expected only with --using" in complaint("clean", *files, "--out", tmp_path / "x", "--keep", "leaked")
+    assert "No such file" in complaint("clean", *files, "--out", tmp_path / "x", "--using", tmp_path / "none.json")
+    assert not (tmp_path / "x.zh").exists()
+
+
+@pytest.mark.parametrize(
+    ("rows", "lines"), [([], 0), ([("你好", "hello")], 1), ([("好" * 200_000, "long " * 100_000)], 1), ([("", "")], 1)]
+)
+def test_odd_corpora_are_examined_or_refused_in_one_line(tmp_path, rows, lines):
+    files = write(tmp_path, rows)
+    if lines:
+        facts, _ = facts_of(*files)
+        assert facts["pairs"] == lines
+    else:
+        assert "the file is empty" in complaint("doctor", *files)
+
+
+def test_bytes_that_are_no_utf8_are_found(tmp_path):
+    files = write(tmp_path, ROWS)
+    files[0].write_bytes("".join(f"{source}\n" for source, _ in ROWS).encode("gb18030"))
+    _, found = facts_of(*files)
+    assert found["encoding"]["count"] == 42  # all but the empty one
+
+
+def test_mistakes_are_told_in_one_line(tmp_path):
+    source, target = write(tmp_path, ROWS)
+    assert "No such file" in complaint("doctor", source, tmp_path / "none.en")
+    target.write_text("one line\n", encoding="utf-8")
+    assert "expected as many lines" in complaint("doctor", source, target)
+    assert "expected auto, cpu or cuda" in complaint("doctor", source, target, "--device", "tpu")
+    write(tmp_path, ROWS)
+    assert "name a folder" in complaint("doctor", source, target, "--out", source)
+
+
+def test_a_reader_that_goes_away_gets_no_complaint(tmp_path):
+    files = write(tmp_path, ROWS)
+    command = [sys.executable, "-m", "sixfold", "doctor", *map(str, files), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=60) in (0, 1)  # typer says 1 where it notices first
