@@ -17,9 +17,10 @@ if importlib.util.find_spec("beartype"):
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
-# Several test processes with as many threads as cores each would fight over the cores.
+# Several test processes with as many threads as cores each would fight over the cores; so would what they start.
 if "PYTEST_XDIST_WORKER" in os.environ:
     torch.set_num_threads(1)
+    os.environ["OMP_NUM_THREADS"] = "1"
 
 
 @pytest.fixture(autouse=True)

@@ -181,6 +181,7 @@ class TrainingConfig:
     precision: Precision = "auto"  # bf16 where the GPU has it
     packing: Switch = "auto"  # several pairs in each row of a batch, on GPUs: one shape for all batches, no padding
     compile: Switch = "auto"  # packed batches, when the run is long enough to win the time back
+    sharded: bool = False  # of several processes, each holds a part of every weight: for models that fit no GPU whole
     recompute: bool = False  # activations anew in the backward pass instead of kept: less memory, a third slower
 
     validate_every: int = 0  # steps; 0: chosen

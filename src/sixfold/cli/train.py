@@ -35,6 +35,8 @@ def train(
     from sixfold.training.run import train as begin
 
     outcome = begin(files, out, preset, changes, dev, data, device)
+    if not outcome.leads:
+        return
     if as_json:
         model = None if outcome.model is None else str(outcome.model)
         facts = {"finished": model is not None, "model": model, "step": outcome.step, "scores": outcome.scores}

@@ -6,7 +6,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -39,6 +39,8 @@ class Examples:
     target_lengths: np.ndarray
     rows: np.ndarray
     packing: Packing | None = None
+    number: int = 0  # which micro-batch of its step this is
+    counts: bool = True  # or only keeps a rank company that has none of its own
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,14 @@ class Order:
     subword_sampling: float = 0.0
     longest: int = 10**9  # tokens; sampling, which makes texts longer, stays below
     packed: bool = False  # several pairs a row, instead of pairs of like lengths in one batch
+
+
+class Share(NamedTuple):
+    """A micro-batch, or a part of one, that a rank makes."""
+
+    batch: Packed
+    number: int
+    counts: bool = True
 
 
 class Loader(Generic[Made]):
@@ -137,8 +147,7 @@ class Loader(Generic[Made]):
             while True:
                 steps = self.epoch(epoch)
                 for number in range(first, len(steps)):
-                    mine = steps[number][self.order.rank :: self.order.ranks]
-                    made = [self.make(self._examples(batch, epoch)) for batch in mine]
+                    made = [self.make(self._examples(share, epoch)) for share in self._mine(steps[number])]
                     after = Cursor(epoch, number + 1) if number + 1 < len(steps) else Cursor(epoch + 1, 0)
                     ready.put((after, made))
                     if stop.is_set():
@@ -147,19 +156,40 @@ class Loader(Generic[Made]):
         except BaseException as error:  # whoever waits for the next step shall know
             ready.put(error)
 
-    def _examples(self, batch: Packed, epoch: int) -> Examples:
-        pairs, counts = batch
+    def _mine(self, step: list[Packed]) -> list[Share]:
+        """This rank's part of a step. All ranks get equally many, for they meet in every one of them.
+
+        Ranks take whole micro-batches in turn. Where a step has fewer of them than there are ranks, each is cut.
+        """
+        shares = [
+            Share(batch, number)
+            for number, whole in enumerate(step)
+            for batch in whole.split(-(-len(whole.counts) // self.parts))
+        ]
+        mine = shares[self.order.rank :: self.order.ranks]
+        if len(mine) < -(-len(shares) // self.order.ranks):
+            mine.append(Share(shares[0].batch, shares[0].number, counts=False))
+        return mine
+
+    @property
+    def parts(self) -> int:
+        """Into how many a micro-batch is cut."""
+        return -(-self.order.ranks // self.order.together)
+
+    def _examples(self, share: Share, epoch: int) -> Examples:
+        pairs, counts = share.batch
         sides = self.store.gather(pairs)
         source, target = (sides[0], sides[2]), (sides[1], sides[3])
         packing = None
         if self.lines is not None:
-            packing = Packing(counts, max(1, self.order.micro_tokens // max(self.widened)), self.widened)
+            rows = max(1, self.order.micro_tokens // max(self.widened))
+            packing = Packing(counts, -(-rows // self.parts), self.widened)
         if self.order.subword_sampling and self.tokenizer is not None:
             random = np.random.default_rng((self.order.seed, epoch, int(pairs[0]), len(pairs)))
             longest = (self.order.longest,) * 2 if packing is None else packing.lines
             source = self._sampled(*source, counts, longest[0], random)
             target = self._sampled(*target, counts, longest[1], random)
-        return Examples(source[0], target[0], source[1], target[1], pairs, packing)
+        return Examples(source[0], target[0], source[1], target[1], pairs, packing, share.number, share.counts)
 
     def _sampled(
         self, ids: np.ndarray, lengths: np.ndarray, counts: np.ndarray, longest: int, random: np.random.Generator

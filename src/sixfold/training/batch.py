@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ class Batch:
     places: Int[Tensor, "tokens"]  # positions of the flattened output
     labels: Int[Tensor, "tokens"]  # what each of them should say
     rows: np.ndarray | None = None  # which pairs of the corpus these are
+    number: int = 0  # which micro-batch of its step this is
 
     @property
     def tokens(self) -> int:
@@ -37,12 +38,12 @@ class Batch:
     def to(self, device: torch.device) -> Batch:
         inputs = tuple(None if each is None else each.to(device, non_blocking=True) for each in self.inputs)
         places, labels = (each.to(device, non_blocking=True) for each in (self.places, self.labels))
-        return Batch(inputs, places, labels, self.rows)
+        return Batch(inputs, places, labels, self.rows, self.number)
 
     def pinned(self) -> Batch:
         """In memory that a GPU can fetch from by itself."""
         inputs = tuple(None if each is None else each.pin_memory() for each in self.inputs)
-        return Batch(inputs, self.places.pin_memory(), self.labels.pin_memory(), self.rows)
+        return Batch(inputs, self.places.pin_memory(), self.labels.pin_memory(), self.rows, self.number)
 
     def halves(self) -> list[Batch]:
         """The same rows in two batches."""
@@ -52,7 +53,7 @@ class Batch:
             inside = (self.places >= begin * length) & (self.places < end * length)
             inputs = tuple(None if each is None else each[begin:end] for each in self.inputs)
             rows = None if self.rows is None else self.rows[begin:end]
-            result.append(Batch(inputs, self.places[inside] - begin * length, self.labels[inside], rows))
+            result.append(Batch(inputs, self.places[inside] - begin * length, self.labels[inside], rows, self.number))
         return result
 
 
@@ -69,7 +70,10 @@ def _flat(texts: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
 
 def collate(examples: Examples, shape: ModelConfig) -> Batch:
     """Teacher forcing: the decoder reads <bos> y1 … yn and should say y1 … yn <eos>; a source ends in <eos>."""
-    return _padded(examples, shape) if examples.packing is None else _packed(examples, examples.packing, shape)
+    batch = _padded(examples, shape) if examples.packing is None else _packed(examples, examples.packing, shape)
+    if examples.counts:
+        return replace(batch, number=examples.number)
+    return Batch(batch.inputs, batch.places[:0], batch.labels[:0], None, examples.number)
 
 
 def _padded(examples: Examples, shape: ModelConfig) -> Batch:

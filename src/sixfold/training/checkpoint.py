@@ -15,6 +15,7 @@ from torch import Tensor
 from sixfold import tensorfile
 from sixfold.data.loader import Cursor
 from sixfold.errors import ModelFileError
+from sixfold.training.distributed import set_whole, whole
 from sixfold.training.state import State
 from sixfold.weights import check_weights
 
@@ -50,9 +51,12 @@ class Progress:
 
 def save(folder: Path, state: State, progress: Progress, keep: int) -> Path:
     """Write the checkpoint of this step, then forget all but the last `keep`."""
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"step-{state.step:09}.safetensors"
-    tensors = {name: tensorfile.Tensor.of(array(tensor)) for name, tensor in tensors_of(state).items()}
+    arrays = {name: array(tensor) for name, tensor in tensors_of(state).items()}  # which all processes put together
+    if not state.group.leads:
+        return path
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors = {name: tensorfile.Tensor.of(each) for name, each in arrays.items()}
     metadata = {"format": FORMAT, "version": VERSION, "step": str(state.step), "progress": progress.to_json()}
     tensorfile.write(path, tensors, metadata)
     written = steps(folder)
@@ -75,7 +79,7 @@ def tensors_of(state: State) -> dict[str, Tensor]:
 
 
 def array(tensor: Tensor) -> np.ndarray:
-    converted: np.ndarray = tensor.detach().float().cpu().numpy()
+    converted: np.ndarray = whole(tensor.detach()).float().cpu().numpy()
     return converted
 
 
@@ -110,9 +114,8 @@ def restore(path: Path, state: State) -> Progress:
     wanted = tensors_of(state)
     shapes = {name: tensor.data.shape for name, tensor in stored.items()}
     check_weights(str(path), {name: tuple(tensor.shape) for name, tensor in wanted.items()}, shapes)
-    with torch.no_grad():
-        for name, tensor in wanted.items():
-            tensor.copy_(torch.from_numpy(np.array(stored[name].data)))
+    for name, tensor in wanted.items():
+        set_whole(tensor, torch.from_numpy(np.array(stored[name].data)))
     state.step = step
     return progress
 

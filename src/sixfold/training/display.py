@@ -23,10 +23,10 @@ PATIENCE = 30.0  # seconds between two plain lines
 
 
 class Display:
-    """Messages go to standard error."""
+    """Messages go to standard error. Of several processes all but one are quiet."""
 
-    def __init__(self, interrupt: Interrupt) -> None:
-        self.console = Console(stderr=True, highlight=False, soft_wrap=True)
+    def __init__(self, interrupt: Interrupt, quiet: bool = False) -> None:
+        self.console = Console(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
         self.interrupt = interrupt
         self.last_line = 0.0
 
@@ -86,9 +86,15 @@ class Board:
 
 
 class Log:
-    """metrics.jsonl and TensorBoard's files. What a killed run wrote to the first beyond its checkpoint is cut off."""
+    """metrics.jsonl and TensorBoard's files. What a killed run wrote to the first beyond its checkpoint is cut off.
 
-    def __init__(self, folder: Path, step: int) -> None:
+    Of several processes, only the first `writes`.
+    """
+
+    def __init__(self, folder: Path, step: int, writes: bool = True) -> None:
+        self.writes = writes
+        if not writes:
+            return
         self.path = folder / "metrics.jsonl"
         if self.path.exists():
             with self.path.open(encoding="utf-8") as file:
@@ -104,10 +110,13 @@ class Log:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.file.close()
-        self.events.close()
+        if self.writes:
+            self.file.close()
+            self.events.close()
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
+        if not self.writes:
+            return
         finite = {name: value if math.isfinite(value) else None for name, value in values.items()}  # JSON has no NaN
         self.file.write(json.dumps({"step": step, **finite}) + "\n")
         self.file.flush()
@@ -115,7 +124,8 @@ class Log:
         self.events.flush()
 
     def text(self, step: int, tag: str, text: str) -> None:
-        self.events.text(step, tag, text)
+        if self.writes:
+            self.events.text(step, tag, text)
 
 
 def _step_of(line: str) -> float:

@@ -10,13 +10,14 @@ from torch import Tensor
 
 from sixfold.config import ModelConfig, SearchOptions, TrainingConfig
 from sixfold.decoding.search import beam_search, greedy
+from sixfold.evaluation.scores import Scores, score
 from sixfold.model.stepper import translate_stepper
 from sixfold.model.transformer import EncoderDecoder
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.training.batch import pair_batch
+from sixfold.training.distributed import ALONE, Group
 from sixfold.training.loop import precision
 from sixfold.training.loss import loss_in_pieces
-from sixfold.evaluation.scores import Scores, score
 
 ROOM = {"cpu": 4096, "cuda": 2**17}  # tokens of a batch of sources, times the beam
 
@@ -43,13 +44,15 @@ class Validator:
         tokenizer: Tokenizer,
         config: TrainingConfig,
         check: Callable[[], None] = lambda: None,
+        group: Group = ALONE,
     ) -> None:
-        """`check` is called before each batch; it may raise to stop."""
+        """`check` is called before each batch; it may raise to stop. The processes of a group share the work."""
         self.model = model.eval()
         self.shape = shape
         self.tokenizer = tokenizer
         self.config = config
         self.check = check
+        self.group = group
         self.device = next(model.parameters()).device
 
     @torch.no_grad()
@@ -64,6 +67,9 @@ class Validator:
     @torch.inference_mode()
     def translate(self, texts: Sequence[str], beam: int) -> list[str]:
         """In the order of `texts`; sentences of like length share a batch."""
+        return self.group.collect(self._translate(self.group.deal(texts), beam))
+
+    def _translate(self, texts: Sequence[str], beam: int) -> list[str]:
         encoded = [[*ids[: self.longest], self.shape.eos] for ids in self.tokenizer.encode_batch(texts)]
         result = [""] * len(texts)
 
@@ -79,8 +85,8 @@ class Validator:
     def loss(self, texts: TextSet) -> float:
         """Nats a token of the reference, without label smoothing."""
         sides = (self.tokenizer.encode_batch(side) for side in (texts.sources, texts.references))
-        pairs = [(x[: self.longest], y[: self.longest]) for x, y in zip(*sides, strict=True)]
-        totals = {"loss": 0.0, "tokens": 0}
+        pairs = self.group.deal([(x[: self.longest], y[: self.longest]) for x, y in zip(*sides, strict=True)])
+        totals = torch.zeros(2, dtype=torch.float64)  # loss and tokens
 
         def add(places: list[int]) -> None:
             batch = pair_batch([pairs[place] for place in places], self.shape).to(self.device)
@@ -89,12 +95,13 @@ class Validator:
             assert target is not None
             with precision(self.config, self.device):
                 hidden = self.model.hidden(source, target, padding).flatten(0, 1)[batch.places]
-                totals["loss"] += float(loss_in_pieces(self.model.output, hidden, batch.labels))
-            totals["tokens"] += batch.tokens
+                loss = float(loss_in_pieces(self.model.output, hidden, batch.labels))
+            totals.add_(torch.tensor([loss, batch.tokens]))
 
         for places in self._batches([max(map(len, pair)) + 1 for pair in pairs], 1):
             self._within_memory(add, places)
-        return totals["loss"] / max(totals["tokens"], 1)
+        loss, tokens = self.group.total(totals).tolist()
+        return loss / max(tokens, 1)
 
     @property
     def longest(self) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +13,7 @@ from torch import Tensor, nn
 from sixfold.config import ModelConfig, TrainingConfig
 from sixfold.errors import DataError
 from sixfold.training.batch import Batch
+from sixfold.training.distributed import waiting, whole
 from sixfold.training.schedule import learning_rate
 from sixfold.training.state import State, attention
 
@@ -39,15 +39,15 @@ def train(
     state.model.train()
     for _, micro_batches in zip(range(state.step, config.steps), batches, strict=False):
         state.step += 1
-        # Dropout follows from the seed and the step, so that there is no random state to save.
-        torch.manual_seed(config.seed * 1_000_003 + state.step)
         rate = learning_rate(config, shape.d_model, state.step)
         for group in state.optimizer.param_groups:
             group["lr"] = rate
         # Divided by the tokens of the whole step: a short micro-batch must not weigh as much as a long one.
-        tokens = sum(batch.tokens for batch in micro_batches)
-        loss = add_gradients(state, [batch.to(state.device) for batch in micro_batches], tokens, config)
-        norm = nn.utils.clip_grad_norm_(weights, config.clip or float("inf"))
+        tokens = int(state.group.total(torch.tensor(sum(batch.tokens for batch in micro_batches))))
+        loss = state.group.total(
+            add_gradients(state, [batch.to(state.device) for batch in micro_batches], tokens, config)
+        )
+        norm = whole(nn.utils.clip_grad_norm_(weights, config.clip or float("inf")))
         skipped = state.guard.judge(loss, norm)
         # With this set, the fused update does nothing in a bad step, and nobody has to wait to know.
         vars(state.optimizer)["found_inf"] = skipped
@@ -64,8 +64,17 @@ def add_gradients(
     """Forward and backward; where memory does not suffice, again from the start in smaller pieces."""
     try:
         # One call each: what a failed one holds is gone when it is left.
-        return torch.stack([add_gradient(state, batch, tokens, config) for batch in micro_batches]).sum()
+        last = len(micro_batches) - 1
+        each = [
+            add_gradient(state, batch, tokens, config, number == last) for number, batch in enumerate(micro_batches)
+        ]
+        return torch.stack(each).sum()
     except torch.OutOfMemoryError:
+        if state.group.ranks > 1:  # the others wait for what this one cannot give
+            raise DataError(
+                "out of memory: a step of several processes cannot be made in smaller pieces",
+                "lower training.micro_tokens",
+            ) from None
         if all(batch.shape[0] == 1 for batch in micro_batches):
             longest = max(batch.shape[1] for batch in micro_batches)
             raise DataError(
@@ -80,23 +89,24 @@ def add_gradients(
     return add_gradients(state, smaller, tokens, config)
 
 
-def add_gradient(state: State, batch: Batch, tokens: int, config: TrainingConfig) -> Float[Tensor, ""]:
+def add_gradient(
+    state: State, batch: Batch, tokens: int, config: TrainingConfig, last: bool = True
+) -> Float[Tensor, ""]:
     """Of one micro-batch, whose share of the loss is returned."""
-    with precision(config, state.device), attention(state):
-        loss = loss_of(state, batch) / tokens
-    loss.backward()
+    # Dropout follows from the seed, the step and the micro-batch: there is no random state to save, and it is the same
+    # whichever process makes it.
+    torch.manual_seed((config.seed * 1_000_003 + state.step) * 8191 + batch.number)
+    with waiting(state.module, last):
+        with precision(config, state.device), attention(state):
+            loss = loss_of(state, batch) / tokens
+        # Gradients are averaged over the processes; what is wanted is their sum.
+        (loss * state.group.ranks).backward()
     return loss.detach()
 
 
 def loss_of(state: State, batch: Batch) -> Float[Tensor, ""]:
-    """The sum over the tokens of a batch; padding never reaches the output projection."""
-    passes = state.objective.passes
-    inputs: list[Any] = [None if each is None else torch.cat([each] * passes) for each in batch.inputs]
-    hidden = state.model.hidden(*inputs).unflatten(0, (passes, -1)).flatten(1, 2)
-    output = state.model.output
-    return state.objective(
-        output.prepare(hidden.index_select(1, batch.places).flatten(0, 1)), batch.labels, output.projection
-    )
+    """The sum over the tokens of a batch."""
+    return state.module(batch.inputs, batch.places, batch.labels)
 
 
 def precision(config: TrainingConfig, device: torch.device) -> torch.autocast:

@@ -98,8 +98,8 @@ class _InPieces(torch.autograd.Function):
     def forward(
         ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor | None, labels: Tensor, objective: Objective
     ) -> Tensor:
-        pieces = -(-objective.passes * len(labels) * len(weight) // PIECE[hidden.device.type])
-        size = -(-len(labels) // pieces)
+        pieces = max(1, -(-objective.passes * len(labels) * len(weight) // PIECE[hidden.device.type]))
+        size = max(1, -(-len(labels) // pieces))
         hidden_of_pass = hidden.unflatten(0, (objective.passes, -1))
         loss = hidden.new_zeros((), dtype=torch.float32)
         hidden_gradient = torch.empty_like(hidden_of_pass)

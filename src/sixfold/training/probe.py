@@ -20,9 +20,9 @@ def fit_tokens(state: State, lengths: tuple[int, int], shape: ModelConfig, confi
 
     `lengths` are those of the longest row that a batch may have.
     """
+    parts = state.group.ranks  # at least, so that each has something to do
     if config.micro_tokens or state.device.type != "cuda":
-        return min(config.micro_tokens or config.batch_tokens, config.batch_tokens)
-    parts = 1
+        return min(config.micro_tokens or -(-config.batch_tokens // parts), config.batch_tokens)
     while True:
         tokens = -(-config.batch_tokens // parts)
         if tokens <= max(lengths) or fits(state, worst_batch(tokens, lengths, shape, state.steady), config):
@@ -50,7 +50,7 @@ def fits(state: State, batch: Batch, config: TrainingConfig) -> bool:
     room = torch.cuda.mem_get_info()[0] + torch.cuda.memory_allocated()
     moments = 2 * sum(weight.numel() * weight.element_size() for weight in state.weights.values())
     try:
-        add_gradient(state, batch.to(state.device), batch.tokens, config)
+        add_gradient(state, batch.to(state.device), batch.tokens, config, last=False)
     except torch.OutOfMemoryError:
         return False
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from sixfold.model.transformer import load_weights
 from sixfold.recipe import Recipe, changed, of_files
 from sixfold.training import plan, prepare
 from sixfold.training.display import Display
+from sixfold.training.distributed import ALONE, Group, joined
 from sixfold.training.folder import begin, claim, what_was_asked, write_json
 from sixfold.training.interrupt import Interrupt, Stopped
 from sixfold.training.prepare import Preparation, Sources
@@ -30,6 +32,7 @@ class Outcome:
     model: Path | None  # None: it was stopped
     step: int
     scores: dict[str, dict[str, Any]]  # of each dev and test set
+    leads: bool = True  # of several processes, the one that speaks
 
 
 def train(
@@ -52,18 +55,19 @@ def train(
         raise ConfigError("--data: expected only with a recipe, whose corpora it says the place of", "leave it out")
     folder = Path(data) if data is not None else paths[0].parent if is_recipe else Path()
     chosen = choose_device(device)
-    with Interrupt() as interrupt:
-        display = Display(interrupt)
+    with Interrupt() as interrupt, joined(chosen) as group:
+        display = Display(interrupt, quiet=not group.leads)
         try:
-            return run(recipe, folder, Path(out), chosen, display)
+            return replace(run(recipe, folder, Path(out), chosen, display, group), leads=group.leads)
         except Stopped:
             display.say("stopped; the same command goes on from there")
-            return Outcome(None, 0, {})
+            return Outcome(None, 0, {}, group.leads)
 
 
-def run(recipe: Recipe, data: Path, out: Path, device: torch.device, display: Display) -> Outcome:
+def run(recipe: Recipe, data: Path, out: Path, device: torch.device, display: Display, group: Group = ALONE) -> Outcome:
     """Begin a run in `out`, or go on with the one that is there."""
-    with claim(out):
+    with ExitStack() as stack:
+        group.lead(lambda: stack.enter_context(claim(out)))
         sources = prepare.find(recipe, data)
         asked = what_was_asked(recipe, sources)
         known = begin(out, asked)
@@ -71,14 +75,15 @@ def run(recipe: Recipe, data: Path, out: Path, device: torch.device, display: Di
         if known.get("finished") and (out / "model.safetensors").exists():
             display.say(f"{out}: this run has ended")
             return Outcome(out / "model.safetensors", known["step"], known["scores"])
-        ready = make_ready(recipe, sources, out, known, device, display)
+        ready = group.first(lambda: make_ready(recipe, sources, out, known, device, display))
         known = {"asked": asked, "config": to_dict(ready.config), "tokens": ready.store.key}
-        write_json(out / "run.json", known)
-        with tensorfile.atomic(out / "config.toml") as file:
-            file.write(to_toml(ready.config).encode())
-        sitting = Sitting(ready, out, device, display)
+        if group.leads:
+            write_json(out / "run.json", known)
+            with tensorfile.atomic(out / "config.toml") as file:
+                file.write(to_toml(ready.config).encode())
+        sitting = Sitting(ready, out, device, display, group)
         sitting.train()
-        if display.interrupt.asked:
+        if sitting.stops:
             display.say(f"stopped at step {sitting.state.step:,}; the same command goes on from there")
             return Outcome(None, sitting.state.step, {})
         try:
@@ -88,7 +93,8 @@ def run(recipe: Recipe, data: Path, out: Path, device: torch.device, display: Di
             return Outcome(None, sitting.state.step, {})
         for line in expectations(recipe, sources, scores):
             display.say(line)
-        write_json(out / "run.json", {**known, "finished": True, "step": sitting.state.step, "scores": scores})
+        if group.leads:
+            write_json(out / "run.json", {**known, "finished": True, "step": sitting.state.step, "scores": scores})
         return Outcome(out / "model.safetensors", sitting.state.step, scores)
 
 
@@ -162,6 +168,7 @@ def check(config: Config) -> None:
 
 def finish(sitting: Sitting) -> dict[str, dict[str, Any]]:
     """Score the best model as it will be used, with a beam, and give it its name."""
+    sitting.group.meet()  # the first may still be writing it
     best = modelfile.load(sitting.best)
     load_weights(sitting.validator.model, best.weights())
     sitting.display.say(f"scoring the model of step {sitting.progress.best_step:,} with a beam of 4")
@@ -170,9 +177,11 @@ def finish(sitting: Sitting) -> dict[str, dict[str, Any]]:
         found, translations = sitting.validator.score(texts, sitting.ready.languages[1], beam=4)
         scores[texts.name] = asdict(found)
         sitting.display.say(f"{texts.name}: BLEU {found.bleu:.2f}, chrF {found.chrf:.2f} ({found.signature})")
-        with tensorfile.atomic(sitting.out / f"{texts.name}.translated.txt") as file:
-            file.write("".join(f"{line}\n" for line in translations).encode())
+        if sitting.group.leads:
+            with tensorfile.atomic(sitting.out / f"{texts.name}.translated.txt") as file:
+                file.write("".join(f"{line}\n" for line in translations).encode())
     cost = {"hours": sitting.progress.seconds / 3600, "device": str(sitting.device), "tokens": sitting.progress.tokens}
     card = {**best.card, "scores": scores, "cost": cost, "validations": sitting.progress.history}
-    modelfile.save(sitting.out / "model.safetensors", best.config, best.weights(), best.tokenizer, card)
+    if sitting.group.leads:
+        modelfile.save(sitting.out / "model.safetensors", best.config, best.weights(), best.tokenizer, card)
     return scores

@@ -22,6 +22,7 @@ from sixfold.training import checkpoint, plan
 from sixfold.training.batch import Batch, collate
 from sixfold.training.checkpoint import Progress
 from sixfold.training.display import Display, Log, duration, memory
+from sixfold.training.distributed import ALONE, Group
 from sixfold.training.evaluate import TextSet, Validator
 from sixfold.training.interrupt import Stopped
 from sixfold.training.loop import Metrics, train
@@ -49,20 +50,23 @@ class Ready:
 class Sitting:
     """The model in training, its twin for validation, and what is done between the steps."""
 
-    def __init__(self, ready: Ready, out: Path, device: torch.device, display: Display) -> None:
-        self.ready, self.out, self.device, self.display = ready, out, device, display
+    def __init__(self, ready: Ready, out: Path, device: torch.device, display: Display, group: Group = ALONE) -> None:
+        self.ready, self.out, self.device, self.display, self.group = ready, out, device, display, group
         self.config = ready.config.training
         shape = ready.config.model
         tune(device)
         model = build(shape, self.config.seed).to(device)
         assert isinstance(model, EncoderDecoder)
         packed = plan.is_packed(self.config, device.type)
-        self.state = State(model, self.config, packed, is_compiled(self.config, device))
+        self.state = State(model, self.config, packed, is_compiled(self.config, device), group)
         twin = build(shape, self.config.seed).to(device)
         assert isinstance(twin, EncoderDecoder)
-        self.validator = Validator(twin, shape, ready.tokenizer, self.config, display.interrupt.check)
+        # Alone it may stop in the middle of a validation; together, the others would wait for ever.
+        check = display.interrupt.check if group.ranks == 1 else lambda: None
+        self.validator = Validator(twin, shape, ready.tokenizer, self.config, check, group)
         restored = checkpoint.restore_latest(self.checkpoints, self.state, display.say)
         self.progress = restored or Progress()
+        group.meet()  # before the first writes what another might take for an earlier sitting's
         if restored is not None:
             display.say(f"going on from step {self.state.step:,}")
         if not self.progress.micro_tokens:
@@ -73,6 +77,7 @@ class Sitting:
             self.progress.micro_tokens = fit_tokens(self.state, longest, shape, self.config)
         self.loader = self._loader()
         self.window: list[Metrics] = []  # steps that have not been looked at
+        self.heard = False  # by all, that somebody asked to stop
         self.clock = time.monotonic()
         if restored is None:
             display.say(f"padding: {self.loader.padding_share():.1%} of what the model reads")
@@ -98,7 +103,7 @@ class Sitting:
         longest = shape.max_length if shape.positions == "learned" else 10**9
         sampling = self.config.subword_sampling
         order = Order(
-            micro, together, self.config.seed, subword_sampling=sampling, longest=longest, packed=self.state.steady
+            micro, together, self.config.seed, self.group.rank, self.group.ranks, sampling, longest, self.state.steady
         )
         on_gpu = self.device.type == "cuda"
         make = (lambda examples: collate(examples, shape).pinned()) if on_gpu else (lambda each: collate(each, shape))
@@ -107,7 +112,7 @@ class Sitting:
     def train(self) -> None:
         """Until the last step, the end of patience or an interrupt."""
         state, steps = self.state, self.config.steps
-        with Log(self.out, state.step) as log, self.display.training(steps, state.step) as board:
+        with Log(self.out, state.step, self.group.leads) as log, self.display.training(steps, state.step) as board:
             if self.progress.owes_validation:  # it was stopped in the middle of one
                 self.validate(log)
             while state.step < steps and not self.is_over:
@@ -119,6 +124,7 @@ class Sitting:
                     if not self.is_time_to_look():
                         continue
                     board.step(state.step, steps, self.look(log))
+                    self.heard = self.group.any(self.display.interrupt.asked)
                     if self.went_back():
                         break
                     if self.is_due(self.config.validate_every):
@@ -133,15 +139,20 @@ class Sitting:
         return self.state.step % every == 0 or self.state.step == self.config.steps
 
     def is_time_to_look(self) -> bool:
-        """Each look waits for the device, so that a GPU is asked every tenth step only."""
+        """Each look waits for the device, so that a GPU is asked every tenth step only, and by all at the same."""
         every = 10 if self.device.type == "cuda" else 1
         config = self.config
         due = any(map(self.is_due, (every, config.validate_every, config.checkpoint_every)))
-        return due or self.display.interrupt.asked
+        return due or (self.group.ranks == 1 and self.display.interrupt.asked)
+
+    @property
+    def stops(self) -> bool:
+        """Somebody asked for it; together, all stop at the same step."""
+        return self.heard if self.group.ranks > 1 else self.display.interrupt.asked
 
     @property
     def is_over(self) -> bool:
-        return self.is_stale or self.display.interrupt.asked
+        return self.is_stale or self.stops
 
     def look(self, log: Log) -> dict[str, float]:
         """Read what the last steps gave, and write it down."""
@@ -166,7 +177,7 @@ class Sitting:
         for metrics in window:
             self.progress.bad_steps = self.progress.bad_steps + 1 if metrics.skipped else 0
             if metrics.skipped:
-                rows = [int(row) for each in metrics.rows for row in each]
+                rows = self.group.collect([int(row) for each in metrics.rows for row in each])
                 lines = ", ".join(self.ready.store.where(row) for row in rows[:3])
                 self.display.say(
                     f"step {metrics.step:,}: loss {float(metrics.loss):.3g}: skipped; "
@@ -198,7 +209,7 @@ class Sitting:
         # Below 1 a score is noise, and the loss says more.
         score = 0.0 if self.config.score == "loss" else values[self.config.score]
         rank = [score if score >= 1 else 0.0, -values["loss"]]
-        better = rank > self.progress.best or not self.best.exists()
+        better = rank > self.progress.best or not self.group.lead(self.best.exists)
         self.progress.history.append({"step": self.state.step, **values})
         self.progress.stale = 0 if better else self.progress.stale + 1
         if better:
@@ -237,13 +248,14 @@ class Sitting:
     def save(self) -> None:
         """A checkpoint; only then may go what it does not need."""
         checkpoint.save(self.checkpoints, self.state, self.progress, self.config.keep)
-        for path in self.out.glob("best-*.safetensors"):
+        for path in self.out.glob("best-*.safetensors") if self.group.leads else ():
             if path != self.best:
                 path.unlink(missing_ok=True)
 
     def save_model(self, path: Path) -> None:
         weights = {name: checkpoint.array(weight) for name, weight in self.state.kept_weights.items()}
-        modelfile.save(path, self.ready.config, weights, self.ready.tokenizer, self.card())
+        if self.group.leads:
+            modelfile.save(path, self.ready.config, weights, self.ready.tokenizer, self.card())
 
     def card(self) -> dict[str, Any]:
         """What a model file says about itself."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
+from jaxtyping import Float, Int
+from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from sixfold.config import TrainingConfig
 from sixfold.model.layers import Layer
 from sixfold.model.transformer import Embedding, Transformer
+from sixfold.training.distributed import ALONE, Group, share_out, whole
 from sixfold.training.loss import Objective
 
 
@@ -20,10 +22,23 @@ class State:
     """`steady` says that all batches have one shape; then layers can be `compiled`, and those of a stack share it."""
 
     def __init__(
-        self, model: Transformer, config: TrainingConfig, steady: bool = False, compiled: bool = False
+        self,
+        model: Transformer,
+        config: TrainingConfig,
+        steady: bool = False,
+        compiled: bool = False,
+        group: Group = ALONE,
     ) -> None:
         self.model = model
         self.steady = steady
+        self.group = group
+        device = next(model.parameters()).device
+        if config.recompute:
+            recompute_layers(model)
+        if compiled:
+            compile_layers(model)
+        objective = Objective(config.label_smoothing, config.rdrop, compiled)
+        self.module = share_out(Loss(model, objective), group, config.sharded, device)
         self.step = 0
         self.weights = dict(model.named_parameters())
         self.optimizer = torch.optim.AdamW(
@@ -32,11 +47,6 @@ class State:
         self.decay = config.ema
         self.average = {name: weight.detach().clone() for name, weight in self.weights.items()} if config.ema else {}
         self.guard = Guard(self.device)
-        self.objective = Objective(config.label_smoothing, config.rdrop, compiled)
-        if config.recompute:
-            recompute_layers(model)
-        if compiled:
-            compile_layers(model)
 
     @property
     def device(self) -> torch.device:
@@ -51,8 +61,27 @@ class State:
 
     @property
     def kept_weights(self) -> dict[str, Tensor]:
-        """What is validated and kept: the average where there is one."""
-        return self.average or {name: weight.detach() for name, weight in self.weights.items()}
+        """What is validated and kept: the average where there is one. All processes must ask for it."""
+        return {name: whole(weight.detach()) for name, weight in (self.average or self.weights).items()}
+
+
+class Loss(nn.Module):
+    """A model and what it should minimise: what processes that train together share."""
+
+    def __init__(self, model: Transformer, objective: Objective) -> None:
+        super().__init__()
+        self.model = model
+        self.objective = objective
+
+    def forward(
+        self, inputs: Sequence[Tensor | None], places: Int[Tensor, "tokens"], labels: Int[Tensor, "tokens"]
+    ) -> Float[Tensor, ""]:
+        """The sum over the tokens of a batch; padding never reaches the output projection."""
+        passes = self.objective.passes
+        read: list[Any] = [None if each is None else torch.cat([each] * passes) for each in inputs]
+        hidden = self.model.hidden(*read).unflatten(0, (passes, -1)).flatten(1, 2)
+        output = self.model.output
+        return self.objective(output.prepare(hidden.index_select(1, places).flatten(0, 1)), labels, output.projection)
 
 
 class Guard:

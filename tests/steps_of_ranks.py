@@ -1,0 +1,43 @@
+"""Some steps on ragged batches by as many processes as torchrun starts; the weights go to the files that are named."""
+
+import sys
+from dataclasses import replace
+from itertools import islice
+
+import torch
+from safetensors.torch import save_file
+from small_models import SMALL
+from small_stores import make_store
+
+from sixfold.config import TrainingConfig
+from sixfold.data.loader import Loader, Order
+from sixfold.model.transformer import build
+from sixfold.training.batch import collate
+from sixfold.training.distributed import joined, whole
+from sixfold.training.loop import train
+from sixfold.training.state import State
+
+STEPS = 8  # the corpus has seven, and the last of them is short
+SHAPE = replace(
+    SMALL, dropout=0.2, vocab=60, norm_position="pre", bias=False
+)  # a bias of keys learns from rounding alone
+
+
+def make(group, sharded=False, packed=False):
+    """The model, and what it was trained on: pairs of each step, as this process saw them."""
+    config = TrainingConfig(steps=STEPS, warmup=2, learning_rate=1e-2, sharded=sharded)
+    store = make_store([(n % 30 + 1, n % 23 + 2) for n in range(130)])
+    order = Order(130, 4, 1, group.rank, group.ranks, packed=packed)
+    loader = Loader(store, order, lambda examples: collate(examples, SHAPE))
+    state = State(build(SHAPE), config, group=group)
+    seen = [metrics.tokens for metrics in islice(train(state, loader, SHAPE, config), STEPS)]
+    return {name: whole(weight.detach()).clone() for name, weight in state.weights.items()}, seen
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    with joined(torch.device("cpu")) as group:
+        for path, sharded, packed in zip(sys.argv[1:], (False, True, False), (False, False, True), strict=True):
+            weights, _ = make(group, sharded, packed)
+            if group.leads:
+                save_file(weights, path)

@@ -1,0 +1,108 @@
+"""Several processes train as one would; one may die; another number of them may go on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from steps_of_ranks import STEPS, make
+
+from sixfold import modelfile, tensorfile
+from sixfold.training.distributed import ALONE
+
+HERE = Path(__file__).parent
+ENVIRONMENT = {
+    **os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore",
+    "PYTHONPATH": str(HERE.parent),
+}  # fmt: skip
+
+
+def torchrun(ranks, *arguments):
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", *arguments]
+    return subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def ended(process, status=0):
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == status, errors
+    return errors
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_steps_of_many_are_steps_of_one(ranks, tmp_path):
+    """With ragged batches, dropout, and a last step that has nothing for some: DDP, FSDP2, and packed rows."""
+    files = [str(tmp_path / f"{name}.safetensors") for name in ("ddp", "fsdp", "packed")]
+    ended(torchrun(ranks, str(HERE.parent / "steps_of_ranks.py"), *files))
+    alone, tokens = make(ALONE)
+    assert len(tokens) == STEPS
+    assert min(tokens) < 0.8 * max(tokens)
+    for file, expected in zip(files, (alone, alone, make(ALONE, packed=True)[0]), strict=True):
+        for name, weight in load_file(file).items():
+            torch.testing.assert_close(weight, expected[name], rtol=0, atol=1e-6, msg=f"{file} {name}")
+
+
+def wait_for_step(run, wanted):
+    log = run / "metrics.jsonl"
+    deadline = time.monotonic() + 60
+    while not (log.exists() and log.read_text(encoding="utf-8").count("gradient_norm") >= wanted):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def children(process):
+    """The ranks that torchrun started."""
+    listed = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return [int(number) for number in listed]
+
+
+def losses(run):
+    lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    return {each["step"]: each["loss"] for each in map(json.loads, lines) if "loss" in each}
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for the ranks in /proc")
+def test_one_dies_all_end_and_another_number_goes_on_as_if_nothing_had_happened(command, pairs):
+    """Two ranks until one is killed, then four until they are asked to stop, then one: as two that never stopped."""
+    same = ("--set", "model.dropout=0.0", "--set", "training.subword_sampling=0.0", "--set", "model.bias=false")
+    ended(torchrun(2, "-m", "sixfold", *command(*same, steps=150, out="whole")))
+    run = pairs / "moved"
+    process = torchrun(2, "-m", "sixfold", *command(*same, steps=150, out="moved"))
+    wait_for_step(run, 15)
+    os.kill(children(process)[1], signal.SIGKILL)
+    killed = time.monotonic()
+    assert "the same command goes on from the last checkpoint" in ended(process, status=1)
+    assert time.monotonic() - killed < 60
+    for path in (run / "checkpoints").glob("step-*.safetensors"):
+        tensorfile.read(path, verify=True)
+    process = torchrun(4, "-m", "sixfold", *command(*same, steps=150, out="moved"))
+    wait_for_step(run, 30)
+    process.send_signal(signal.SIGTERM)
+    assert "going on from step" in process.communicate(timeout=60)[1]
+    done = subprocess.run(
+        [sys.executable, "-m", "sixfold", *command(*same, steps=150, out="moved")],
+        env=ENVIRONMENT, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    going_on = next(line for line in done.stderr.splitlines() if line.startswith("going on from step"))
+    assert 30 <= int(going_on.split()[-1]) < 150, "it was stopped on the way, and had saved"
+    whole, moved = losses(pairs / "whole"), losses(run)
+    assert whole.keys() == moved.keys() == set(range(1, 151))
+    np.testing.assert_allclose([moved[step] for step in whole], list(whole.values()), rtol=1e-4)
+    expected = modelfile.load(pairs / "whole" / "model.safetensors").weights()
+    for name, weight in modelfile.load(run / "model.safetensors").weights().items():
+        np.testing.assert_allclose(weight, expected[name], rtol=0, atol=1e-5, err_msg=name)
+
+
+def test_what_only_the_first_finds_out_is_said_once_and_ends_all(command):
+    """That a dev set would be larger than the corpus shows when the corpus has been cleaned, which the first does."""
+    same = ("--set", "data.max_characters=1", "--set", 'data.skip=["ratio"]')
+    errors = ended(torchrun(2, "-m", "sixfold", *command(*same)), status=1)
+    assert errors.count("error: ") == 1
+    assert "none of 336 pairs" in errors
