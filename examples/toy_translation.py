@@ -100,10 +100,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", nargs="?", type=Path, help="where to keep the model file")
     parser.add_argument("--pairs", help="only write the sentences, as NAME.zh and NAME.en")
+    parser.add_argument("--shout", action="store_true", help="write them as shouts, which a model can be tuned to")
     args = parser.parse_args()
     if args.pairs:
         for side, language in enumerate(("zh", "en")):
-            text = "".join(f"{pair[side]}\n" for pair in sentences())
+            lines = [f"{pair[side].upper()}！" if args.shout else pair[side] for pair in sentences()]
+            text = "".join(f"{line}\n" for line in lines)
             Path(f"{args.pairs}.{language}").write_text(text, encoding="utf-8")
         return
     keep = args.model

@@ -17,7 +17,7 @@ from small_models import SMALL, random_model
 import sixfold
 from sixfold import config, modelfile, recipe
 from sixfold.config import Config, TrainingConfig
-from sixfold.data import cleaning
+from sixfold.data import cleaning, findings
 from sixfold.decoding import search
 from sixfold.explorer import forward
 from sixfold.interop import ctranslate2
@@ -178,17 +178,29 @@ def follow(document, folder):
     return folder
 
 
-@pytest.fixture(scope="module")
-def followed(tmp_path_factory):
-    return follow("README.md", tmp_path_factory.mktemp("readme"))
-
-
 def test_the_commands_of_the_training_guide_do_what_they_say(tmp_path):
     folder = follow("docs/guides/training.md", tmp_path / "guide")
     model = modelfile.load(folder / "toy-run" / "model.safetensors")
     assert model.card["languages"] == {"source": "zh", "target": "en"}
     assert len((folder / "clean.zh").read_text(encoding="utf-8").splitlines()) == 336
     assert len((folder / "clean.tsv").read_text(encoding="utf-8").splitlines()) == 336
+
+
+def test_the_commands_of_the_doctors_guide_do_what_they_say(tmp_path):
+    folder = follow("docs/guides/doctor.md", tmp_path / "guide")
+    facts = json.loads((folder / "checkup" / "doctor.json").read_text(encoding="utf-8"))
+    found = json.loads((folder / "findings.json").read_text(encoding="utf-8"))
+    assert facts["findings"] == found["findings"]
+    kept = [len((folder / f"{name}.zh").read_text(encoding="utf-8").splitlines()) for name in ("good", "more")]
+    assert kept[0] == facts["pairs"] - facts["condemned"] <= kept[1]
+    text = (ROOT / "docs/guides/doctor.md").read_text(encoding="utf-8")
+    assert all(f"`{kind}`" in text for kind in findings.KINDS)
+
+
+def test_the_commands_of_the_finetuning_guide_do_what_they_say(tmp_path):
+    folder = follow("docs/guides/finetuning.md", tmp_path / "guide")
+    assert modelfile.load(folder / "loud-run" / "model.safetensors").card["scores_before"].keys() == {"new", "old"}
+    assert (folder / "lora-run" / "model.safetensors").exists()
 
 
 def test_the_training_guide_says_what_the_code_chooses():
@@ -209,16 +221,21 @@ def test_every_recipe_can_be_read():
         assert loaded.dev
 
 
-def test_the_commands_of_the_readme_do_what_they_say(followed):
-    card = modelfile.load(followed / "toy.safetensors").card
+def test_the_commands_of_the_evaluating_guide_do_what_they_say(tmp_path):
+    folder = follow("docs/guides/evaluating.md", tmp_path)
+    compared = json.loads((folder / "compared" / "evaluation.json").read_text(encoding="utf-8"))
+    assert compared["systems"] == ["run-a/model", "run-b/model"]
+    for page in ("compared/comparison.html", "run-b/report.html", "runs.html"):
+        assert "</html>" in (folder / page).read_text(encoding="utf-8")
+
+
+def test_the_commands_and_the_python_of_the_readme_do_what_they_say(tmp_path, monkeypatch, capsys):
+    folder = follow("README.md", tmp_path / "readme")
+    card = modelfile.load(folder / "toy.safetensors").card
     assert card["languages"] == ["zh", "en"]
-    assert (followed / "ids.txt").read_text().strip()
-
-
-def test_the_python_of_the_readme_runs(followed, monkeypatch, capsys):
-    monkeypatch.chdir(followed)
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", text, re.S)
+    assert (folder / "ids.txt").read_text().strip()
+    monkeypatch.chdir(folder)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
     assert blocks
     for block in blocks:
         exec(compile(block, "README.md", "exec"), {})

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from sixfold.errors import ConfigError, DataError, ModelFileError, RequestError, SixfoldError
     from sixfold.modelfile import ModelFile
     from sixfold.text.tokenizer import Tokenizer
-    from sixfold.training.run import train
+    from sixfold.training.run import finetune, train
 
 __version__ = "0.1.0"
 
@@ -27,6 +27,7 @@ _HOMES = {
     "Tokenizer": "sixfold.text.tokenizer",
     "TokenizerConfig": "sixfold.config",
     "TrainingConfig": "sixfold.config",
+    "finetune": "sixfold.training.run",
     "preset": "sixfold.config",
     "train": "sixfold.training.run",
 }
@@ -43,6 +44,7 @@ __all__ = [
     "Tokenizer",
     "TokenizerConfig",
     "TrainingConfig",
+    "finetune",
     "preset",
     "train",
 ]

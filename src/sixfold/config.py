@@ -175,6 +175,7 @@ class TrainingConfig:
     ema: float = 0.999  # decay of the averaged weights that are validated and kept; 0: none
     rdrop: float = 0.0  # weight of the divergence between two passes with different dropout; 0: one pass
     subword_sampling: float = 0.0  # how often a piece is cut in two
+    lora: int = 0  # of a model that is fine-tuned: rank of what is learnt beside each matrix; 0: the matrices learn
 
     batch_tokens: int = 0  # padded tokens of the longer side in one step, all micro-batches and ranks; 0: chosen
     micro_tokens: int = 0  # so many at once, and as often as fills a step; 0: what a trial step shows to fit
@@ -195,6 +196,8 @@ class TrainingConfig:
         check_types(self, "training")
         for name in ("steps", "warmup", "batch_tokens", "micro_tokens", "validate_every", "checkpoint_every"):
             require(0 <= getattr(self, name) <= 10**12, f"training.{name}", "0 or more", getattr(self, name))
+        require(0 <= self.lora <= 4096, "training.lora", "0 to 4096", self.lora)
+        require(not (self.lora and self.sharded), "training.lora", "0 where training.sharded is on", self.lora)
         require(self.keep >= 1, "training.keep", "at least 1", self.keep)
         require(0 <= self.seed < 2**32, "training.seed", "0 to 2**32 - 1", self.seed)
         require(self.learning_rate > 0, "training.learning_rate", "above 0", self.learning_rate)

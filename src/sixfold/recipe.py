@@ -41,13 +41,17 @@ class Recipe:
     dev: tuple[CorpusConfig, ...] = ()
     test: tuple[CorpusConfig, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)  # what the file itself says, before defaults
+    start: str = ""  # a model file to go on from, instead of random weights
 
 
 def load(path: Path) -> Recipe:
-    """Read a TOML file: `preset`, the sections of a Config, and [[corpus]], [[dev]] and [[test]] tables."""
+    """Read a TOML file: `preset`, `start`, the sections of a Config, and [[corpus]], [[dev]] and [[test]] tables."""
     tree = read_toml(path)
     corpora = {name: _corpora(tree.pop(name, []), f"{path}: {name}") for name in ("corpus", "dev", "test")}
-    return Recipe(from_tree(dict(tree), str(path)), **corpora, settings=tree)
+    start = tree.pop("start", "")
+    if not isinstance(start, str):
+        raise ConfigError(f"{path}: start: expected the name of a model file; got {start!r}")
+    return Recipe(from_tree(dict(tree), str(path)), **corpora, settings=tree, start=start)
 
 
 def of_files(files: Sequence[Path], dev: Sequence[Path] = ()) -> Recipe:

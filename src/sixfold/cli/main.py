@@ -18,6 +18,7 @@ VERBS = {
     "config": "sixfold.cli.config",
     "doctor": "sixfold.cli.doctor",
     "evaluate": "sixfold.cli.evaluate",
+    "finetune": "sixfold.cli.finetune",
     "import": "sixfold.cli.import_",
     "report": "sixfold.cli.report",
     "summary": "sixfold.cli.summary",

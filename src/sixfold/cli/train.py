@@ -6,11 +6,14 @@ import json
 import sys
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sixfold.cli.config import Set
+
+if TYPE_CHECKING:
+    from sixfold.training.run import Outcome
 
 
 def register(app: typer.Typer, name: str) -> None:
@@ -35,11 +38,16 @@ def train(
     from sixfold.training.run import train as begin
 
     outcome = begin(files, out, preset, changes, dev, data, device)
+    tell(outcome, {} if as_json else None)
+
+
+def tell(outcome: Outcome, more: dict[str, Any] | None) -> None:
+    """The last line, and where `more` is not None, the facts as JSON with those added. One process speaks for all."""
     if not outcome.leads:
         return
-    if as_json:
+    if more is not None:
         model = None if outcome.model is None else str(outcome.model)
         facts = {"finished": model is not None, "model": model, "step": outcome.step, "scores": outcome.scores}
-        print(json.dumps(facts))
+        print(json.dumps(facts | more))
     if outcome.model is not None:
         print(f"{outcome.model}: done; look at it with: sixfold summary {quote(str(outcome.model))}", file=sys.stderr)

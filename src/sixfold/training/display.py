@@ -6,10 +6,11 @@ import json
 import math
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
+from typing import TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -86,22 +87,14 @@ class Board:
 
 
 class Log:
-    """metrics.jsonl and TensorBoard's files. What a killed run wrote to the first beyond its checkpoint is cut off.
-
-    Of several processes, only the first `writes`.
-    """
+    """metrics.jsonl, samples.jsonl and TensorBoard's files; of several processes, only the first `writes`."""
 
     def __init__(self, folder: Path, step: int, writes: bool = True) -> None:
         self.writes = writes
         if not writes:
             return
-        self.path = folder / "metrics.jsonl"
-        if self.path.exists():
-            with self.path.open(encoding="utf-8") as file:
-                kept = [line for line in file if _step_of(line) <= step]
-            with tensorfile.atomic(self.path) as whole:
-                whole.write("".join(kept).encode())
-        self.file = self.path.open("a", encoding="utf-8")
+        self.file = _open(folder / "metrics.jsonl", step)
+        self.translations = _open(folder / "samples.jsonl", step)
         self.events = EventFile(folder / "tensorboard")
 
     def __enter__(self) -> Log:
@@ -112,6 +105,7 @@ class Log:
     ) -> None:
         if self.writes:
             self.file.close()
+            self.translations.close()
             self.events.close()
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
@@ -123,9 +117,26 @@ class Log:
         self.events.scalars(step, {name: float(value) for name, value in values.items()})
         self.events.flush()
 
-    def text(self, step: int, tag: str, text: str) -> None:
-        if self.writes:
-            self.events.text(step, tag, text)
+    def samples(self, step: int, samples: Sequence[tuple[str, str, str]]) -> None:
+        """Sources, what they became, and what they should have become."""
+        if not self.writes:
+            return
+        named = [dict(zip(("source", "translation", "reference"), each, strict=True)) for each in samples]
+        self.translations.write(json.dumps({"step": step, "samples": named}, ensure_ascii=False) + "\n")
+        self.translations.flush()
+        self.events.text(
+            step, "samples", "\n\n".join(f"{source}\n→ {translation}" for source, translation, _ in samples)
+        )
+
+
+def _open(path: Path, step: int) -> TextIO:
+    """To write on from `step`: what a killed run wrote beyond its checkpoint is cut off."""
+    if path.exists():
+        with path.open(encoding="utf-8") as file:
+            kept = [line for line in file if _step_of(line) <= step]
+        with tensorfile.atomic(path) as whole:
+            whole.write("".join(kept).encode())
+    return path.open("a", encoding="utf-8")
 
 
 def _step_of(line: str) -> float:

@@ -15,13 +15,15 @@ from sixfold.recipe import Recipe
 from sixfold.training.prepare import Sources
 
 
-def what_was_asked(recipe: Recipe, sources: Sources) -> dict[str, Any]:
-    """What a later start must agree with: the settings that the user gave and what is in the corpora."""
+def what_was_asked(recipe: Recipe, sources: Sources, start: str = "") -> dict[str, Any]:
+    """What a later start must agree with: the settings that the user gave and what is in the files."""
     corpora = {
         f"{kind} {number} ({corpus.name})": [corpus.digest(), corpus.weight, list(corpus.columns)]
         for kind, some in (("train", sources.train), ("dev", sources.dev), ("test", sources.test))
         for number, corpus in enumerate(some, start=1)
     }
+    if start:
+        corpora["to start from"] = [start]
     languages = dict(zip(("source", "target"), sources.languages, strict=True))
     return json.loads(json.dumps({"settings": recipe.settings, "corpora": corpora, "languages": languages}))
 
@@ -82,7 +84,7 @@ def difference(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     ]
     for name in sorted(before["corpora"].keys() | now["corpora"].keys()):
         if before["corpora"].get(name) != now["corpora"].get(name):
-            changes.append(f"corpus {name} is another or has changed")
+            changes.append(f"{'model' if name == 'to start from' else 'corpus'} {name} is another or has changed")
     return changes
 
 

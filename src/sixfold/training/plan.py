@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from sixfold.config import Config, TrainingConfig, from_tree, preset
+from sixfold.config import Config, TrainingConfig, from_dict, from_tree, preset, to_dict
 from sixfold.settings import merge
 
 
@@ -49,6 +49,18 @@ def choose(settings: Mapping[str, Any], pairs: int, device: str) -> Config:
         "training": {"schedule": "cosine", "learning_rate": round(1e-3 * math.sqrt(512 / start.model.d_model), 5)},
     }
     return from_tree({**merge(suggested, settings), "preset": name}, "settings")
+
+
+def tune(settings: Mapping[str, Any], start: Config) -> Config:
+    """The configuration of a model that is fine-tuned: its own, a schedule that starts anew, and smaller steps."""
+    gentle = round(3e-4 * math.sqrt(512 / start.model.d_model), 5)
+    # What is beside the matrices begins at nothing, and bears more.
+    rate = 10 * gentle if settings.get("training", {}).get("lora") else gentle
+    own = {
+        "model": to_dict(start.model), "tokenizer": to_dict(start.tokenizer),
+        "training": {"schedule": "cosine", "learning_rate": rate, "compile": "off", "patience": 5},
+    }  # fmt: skip
+    return from_dict(merge(own, settings))
 
 
 def is_packed(config: TrainingConfig, device: str) -> bool:

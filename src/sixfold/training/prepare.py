@@ -81,24 +81,34 @@ class Preparation:
         return kept
 
     def dev_sets(self, kept: Kept, config: Config) -> tuple[TextSet, ...]:
-        """The sets that the user named, or one split off the corpus."""
+        """The sets that the user named, or one split off the corpus; of old and new pairs, one of each."""
         if self.sources.dev:
             return tuple(map(read_set, self.sources.dev))
-        count = min(config.data.dev_pairs, len(kept) // 20)
+        if [corpus.name for corpus in kept.corpora] != ["new", "old"]:
+            return (self._split_off(kept, range(len(kept)), "dev", config),)
+        bounds = [0, *kept.ends]
+        return tuple(
+            self._split_off(kept, range(begin, end), name, config)
+            for begin, end, name in zip(bounds[:-1], bounds[1:], ("new", "old"), strict=True)
+        )
+
+    def _split_off(self, kept: Kept, pairs_of: range, name: str, config: Config) -> TextSet:
+        count = min(config.data.dev_pairs, len(pairs_of) // 20)
         if count == 0:
             raise DataError(
-                f"corpus: expected at least 20 pairs, to split a dev set off; got {len(kept)}",
+                f"corpus: expected at least 20 pairs, to split a dev set off; got {len(pairs_of)}",
                 "name a dev set with --dev",
             )
-        path = self.folder / f"dev-{key_of(kept.key, count, config.training.seed)}.json"
+        path = self.folder / f"dev-{key_of(kept.key, pairs_of.start, count, config.training.seed)}.json"
         if not path.exists():
-            wanted = set(np.random.default_rng(config.training.seed).choice(len(kept), count, replace=False).tolist())
+            random = np.random.default_rng(config.training.seed)
+            wanted = {pairs_of[place] for place in random.choice(len(pairs_of), count, replace=False).tolist()}
             with self.display.reading("splitting a dev set off", self.sources.size) as advance:
                 pairs = [pair[1:] for number, pair in enumerate(kept.pairs(advance)) if number in wanted]
             with tensorfile.atomic(path) as file:
                 file.write(json.dumps(pairs, ensure_ascii=False).encode())
         pairs = json.loads(path.read_text(encoding="utf-8"))
-        return (TextSet("dev", [source for source, _ in pairs], [target for _, target in pairs]),)
+        return TextSet(name, [source for source, _ in pairs], [target for _, target in pairs])
 
     def learn_tokenizer(self, kept: Kept, left_out: set[str], config: TokenizerConfig) -> Tokenizer:
         """From both sides of what was kept."""

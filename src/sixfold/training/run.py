@@ -10,18 +10,24 @@ from typing import Any
 
 import torch
 
-from sixfold import modelfile, tensorfile
+from sixfold import modelfile, page, tensorfile
 from sixfold.config import Config, from_dict, to_dict, to_toml
 from sixfold.data.loader import Loader, Order
 from sixfold.errors import ConfigError, DataError
+from sixfold.evaluation.scores import Scores
 from sixfold.model.transformer import load_weights
+from sixfold.modelfile import ModelFile
 from sixfold.recipe import Recipe, changed, of_files
-from sixfold.training import plan, prepare
+from sixfold.text.tokenizer import Tokenizer
+from sixfold.training import plan, prepare, record
 from sixfold.training.display import Display
 from sixfold.training.distributed import ALONE, Group, joined
+from sixfold.training.evaluate import TextSet
+from sixfold.training.finetune import recipe_of, table, with_lora
 from sixfold.training.folder import begin, claim, what_was_asked, write_json
 from sixfold.training.interrupt import Interrupt, Stopped
 from sixfold.training.prepare import Preparation, Sources
+from sixfold.training.report import report_page
 from sixfold.training.sitting import Ready, Sitting
 
 
@@ -54,11 +60,34 @@ def train(
     if data is not None and not is_recipe:
         raise ConfigError("--data: expected only with a recipe, whose corpora it says the place of", "leave it out")
     folder = Path(data) if data is not None else paths[0].parent if is_recipe else Path()
+    return begin_run(recipe, folder, Path(out), device)
+
+
+def finetune(
+    model: Path | str,
+    files: Sequence[Path | str],
+    out: Path | str,
+    old: Sequence[Path | str] = (),
+    mix: float = 0.5,
+    dev: Sequence[Path | str] = (),
+    old_dev: Sequence[Path | str] = (),
+    lora: int = 0,
+    changes: Sequence[str] = (),
+    device: str = "auto",
+) -> Outcome:
+    """As `sixfold finetune`: `files` are the new pairs, `old` some of those that `model` has learnt from."""
+    sides = [[Path(file) for file in each] for each in (files, old, dev, old_dev)]
+    recipe = recipe_of(Path(model), sides[0], sides[1], mix, sides[2], sides[3])
+    return begin_run(with_lora(recipe, lora, changes), Path(), Path(out), device)
+
+
+def begin_run(recipe: Recipe, data: Path, out: Path, device: str) -> Outcome:
+    """Alone, or as one of the processes that torchrun has started."""
     chosen = choose_device(device)
     with Interrupt() as interrupt, joined(chosen) as group:
         display = Display(interrupt, quiet=not group.leads)
         try:
-            return replace(run(recipe, folder, Path(out), chosen, display, group), leads=group.leads)
+            return replace(run(recipe, data, out, chosen, display, group), leads=group.leads)
         except Stopped:
             display.say("stopped; the same command goes on from there")
             return Outcome(None, 0, {}, group.leads)
@@ -68,15 +97,16 @@ def run(recipe: Recipe, data: Path, out: Path, device: torch.device, display: Di
     """Begin a run in `out`, or go on with the one that is there."""
     with ExitStack() as stack:
         group.lead(lambda: stack.enter_context(claim(out)))
+        start = modelfile.load(data / recipe.start) if recipe.start else None
         sources = prepare.find(recipe, data)
-        asked = what_was_asked(recipe, sources)
+        asked = what_was_asked(recipe, sources, start.checksum if start else "")
         known = begin(out, asked)
         check(recipe.config)
         if known.get("finished") and (out / "model.safetensors").exists():
             display.say(f"{out}: this run has ended")
             return Outcome(out / "model.safetensors", known["step"], known["scores"])
-        ready = group.first(lambda: make_ready(recipe, sources, out, known, device, display))
-        known = {"asked": asked, "config": to_dict(ready.config), "tokens": ready.store.key}
+        ready = group.first(lambda: make_ready(recipe, sources, out, known, device, display, start))
+        known = {"asked": asked, "config": to_dict(ready.config), "tokens": ready.store.key, "sets": files_of(sources)}
         if group.leads:
             write_json(out / "run.json", known)
             with tensorfile.atomic(out / "config.toml") as file:
@@ -95,7 +125,16 @@ def run(recipe: Recipe, data: Path, out: Path, device: torch.device, display: Di
             display.say(line)
         if group.leads:
             write_json(out / "run.json", {**known, "finished": True, "step": sitting.state.step, "scores": scores})
+            page.write(out / "report.html", report_page(record.read([out])))
         return Outcome(out / "model.safetensors", sitting.state.step, scores)
+
+
+def files_of(sources: Sources) -> dict[str, dict[str, Any]]:
+    """Where the dev and test sets are, for the report."""
+    return {
+        corpus.name: {"files": [str(file.absolute()) for file in corpus.files], "columns": list(corpus.columns)}
+        for corpus in (*sources.dev, *sources.test)
+    }
 
 
 def expectations(recipe: Recipe, sources: Sources, scores: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
@@ -117,17 +156,28 @@ def choose_device(asked: str) -> torch.device:
 
 
 def make_ready(
-    recipe: Recipe, sources: Sources, out: Path, known: Mapping[str, Any], device: torch.device, display: Display
+    recipe: Recipe,
+    sources: Sources,
+    out: Path,
+    known: Mapping[str, Any],
+    device: torch.device,
+    display: Display,
+    start: ModelFile | None = None,
 ) -> Ready:
-    """Data first, then the settings that follow from it; what an earlier start chose stays."""
+    """Data first, then the settings that follow from it; what an earlier sitting chose stays."""
     tests = tuple(map(prepare.read_set, sources.test))
     preparation = Preparation(sources, out / "data", display)
     kept = preparation.clean(recipe.config.data)
-    config = from_dict(known["config"]) if known else plan.choose(recipe.settings, len(kept), device.type)
+    if known:
+        config = from_dict(known["config"])
+    elif start is not None:
+        config = plan.tune(recipe.settings, start.config)
+    else:
+        config = plan.choose(recipe.settings, len(kept), device.type)
     check(config)
     dev = preparation.dev_sets(kept, config)
     left_out = {source for texts in (*dev, *tests) for source in texts.sources}
-    tokenizer = preparation.learn_tokenizer(kept, left_out, config.tokenizer)
+    tokenizer = tokenizer_of(start) if start else preparation.learn_tokenizer(kept, left_out, config.tokenizer)
     tokens = preparation.tokenize(kept, tokenizer, left_out, config.data)
     if known and known["tokens"] != tokens.key:
         raise DataError(
@@ -149,7 +199,14 @@ def make_ready(
         f"{tokenizer.vocab:,} pieces; {shape.encoder_layers}+{shape.decoder_layers} layers of width {shape.d_model}; "
         f"{training.steps:,} steps of {training.batch_tokens:,} tokens on {device.type}"
     )
-    return Ready(config, tokens, tokenizer, dev, tests, sources.languages)
+    return Ready(config, tokens, tokenizer, dev, tests, sources.languages, start)
+
+
+def tokenizer_of(start: ModelFile) -> Tokenizer:
+    """The vocabulary is kept: what the weights know of each piece is what fine-tuning builds on."""
+    if start.tokenizer is None:
+        raise ConfigError("the model to start from: expected one with a tokeniser; it has none")
+    return start.tokenizer
 
 
 def check(config: Config) -> None:
@@ -169,19 +226,34 @@ def check(config: Config) -> None:
 def finish(sitting: Sitting) -> dict[str, dict[str, Any]]:
     """Score the best model as it will be used, with a beam, and give it its name."""
     sitting.group.meet()  # the first may still be writing it
+    before: dict[str, dict[str, Any]] = {}
+    if sitting.ready.start is not None:
+        sitting.display.say("scoring the model that it started from with a beam of 4")
+        load_weights(sitting.validator.model, sitting.ready.start.weights())
+        before = {texts.name: asdict(score(sitting, texts)[0]) for texts in sitting.ready.sets}
     best = modelfile.load(sitting.best)
     load_weights(sitting.validator.model, best.weights())
     sitting.display.say(f"scoring the model of step {sitting.progress.best_step:,} with a beam of 4")
     scores: dict[str, dict[str, Any]] = {}
-    for texts in (*sitting.ready.dev, *sitting.ready.tests):
-        found, translations = sitting.validator.score(texts, sitting.ready.languages[1], beam=4)
+    for texts in sitting.ready.sets:
+        found, translations = score(sitting, texts)
         scores[texts.name] = asdict(found)
-        sitting.display.say(f"{texts.name}: BLEU {found.bleu:.2f}, chrF {found.chrf:.2f} ({found.signature})")
         if sitting.group.leads:
             with tensorfile.atomic(sitting.out / f"{texts.name}.translated.txt") as file:
                 file.write("".join(f"{line}\n" for line in translations).encode())
     cost = {"hours": sitting.progress.seconds / 3600, "device": str(sitting.device), "tokens": sitting.progress.tokens}
     card = {**best.card, "scores": scores, "cost": cost, "validations": sitting.progress.history}
+    if before:
+        card |= {"scores_before": before}
+        for line in table(before, scores):
+            sitting.display.say(line)
     if sitting.group.leads:
         modelfile.save(sitting.out / "model.safetensors", best.config, best.weights(), best.tokenizer, card)
     return scores
+
+
+def score(sitting: Sitting, texts: TextSet) -> tuple[Scores, list[str]]:
+    """As the model will be used."""
+    found, translations = sitting.validator.score(texts, sitting.ready.languages[1], beam=4)
+    sitting.display.say(f"{texts.name}: BLEU {found.bleu:.2f}, chrF {found.chrf:.2f} ({found.signature})")
+    return found, translations

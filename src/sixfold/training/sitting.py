@@ -16,7 +16,8 @@ from sixfold.data.loader import GROWTH, Loader, Order
 from sixfold.data.packing import line_lengths
 from sixfold.data.store import Store
 from sixfold.errors import DataError
-from sixfold.model.transformer import EncoderDecoder, build
+from sixfold.model.transformer import EncoderDecoder, build, load_weights
+from sixfold.modelfile import ModelFile
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.training import checkpoint, plan
 from sixfold.training.batch import Batch, collate
@@ -45,6 +46,11 @@ class Ready:
     dev: tuple[TextSet, ...]
     tests: tuple[TextSet, ...]
     languages: tuple[str, str]
+    start: ModelFile | None = None  # what is fine-tuned
+
+    @property
+    def sets(self) -> tuple[TextSet, ...]:
+        return (*self.dev, *self.tests)
 
 
 class Sitting:
@@ -57,6 +63,8 @@ class Sitting:
         tune(device)
         model = build(shape, self.config.seed).to(device)
         assert isinstance(model, EncoderDecoder)
+        if ready.start is not None:
+            load_weights(model, ready.start.weights(), "the model to start from")
         packed = plan.is_packed(self.config, device.type)
         self.state = State(model, self.config, packed, is_compiled(self.config, device), group)
         twin = build(shape, self.config.seed).to(device)
@@ -81,6 +89,7 @@ class Sitting:
         self.clock = time.monotonic()
         if restored is None:
             display.say(f"padding: {self.loader.padding_share():.1%} of what the model reads")
+            self.progress.owes_validation = ready.start is not None  # what it can do already
             self.save()
 
     @property
@@ -216,11 +225,9 @@ class Sitting:
             self.progress.best, self.progress.best_step = rank, self.state.step
             self.save_model(self.best)
         log.scalars(self.state.step, {f"dev_{name}": value for name, value in values.items()})
-        sample = [
-            f"{source}\n→ {translation}"
-            for source, translation in zip(sets[0].sources[:SAMPLES], translations, strict=False)
-        ]
-        log.text(self.state.step, "samples", "\n\n".join(sample))
+        texts = sets[0].first(SAMPLES)
+        sample = list(zip(texts.sources, translations, texts.references, strict=False))
+        log.samples(self.state.step, sample)
         self.display.say(
             f"step {self.state.step:,}: dev BLEU {values['bleu']:.2f}, chrF {values['chrf']:.2f}, "
             f"loss {values['loss']:.3f}{' (best)' if better else ''}, {duration(time.monotonic() - began)}"
@@ -230,15 +237,17 @@ class Sitting:
                 f"ends at step {self.state.step:,} of {self.config.steps:,}: no better in {self.progress.stale} "
                 "validations (training.patience)"
             )
-        for text in sample[:1]:
-            self.display.say("  " + text.replace("\n", "\n  "))
+        for source, translation, _ in sample[:1]:
+            self.display.say(f"  {source}\n  → {translation}")
         self.clock = time.monotonic()
 
     def scores(self, sets: Sequence[TextSet]) -> tuple[dict[str, float], list[str]]:
         """The means over the dev sets, and the translations of the first."""
         self.validator.take(self.state.kept_weights)
         found = [self.validator.score(texts, self.ready.languages[1], beam=1) for texts in sets]
-        values = {
+        values = {f"{texts.name}_bleu": scores.bleu for texts, (scores, _) in zip(sets, found, strict=True)}
+        values = {} if len(sets) == 1 else values
+        values |= {
             "bleu": sum(scores.bleu for scores, _ in found) / len(found),
             "chrf": sum(scores.chrf for scores, _ in found) / len(found),
             "loss": sum(self.validator.loss(texts) for texts in sets) / len(sets),

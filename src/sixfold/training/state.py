@@ -14,6 +14,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from sixfold.config import TrainingConfig
 from sixfold.model.layers import Layer
 from sixfold.model.transformer import Embedding, Transformer
+from sixfold.training import lora
 from sixfold.training.distributed import ALONE, Group, share_out, whole
 from sixfold.training.loss import Objective
 
@@ -33,6 +34,9 @@ class State:
         self.steady = steady
         self.group = group
         device = next(model.parameters()).device
+        self.lora = config.lora
+        if config.lora:
+            lora.attach(model, config.lora, config.seed)
         if config.recompute:
             recompute_layers(model)
         if compiled:
@@ -40,7 +44,7 @@ class State:
         objective = Objective(config.label_smoothing, config.rdrop, compiled)
         self.module = share_out(Loss(model, objective), group, config.sharded, device)
         self.step = 0
-        self.weights = dict(model.named_parameters())
+        self.weights = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
         self.optimizer = torch.optim.AdamW(
             self.weights.values(), betas=(0.9, config.beta2), eps=1e-9, weight_decay=config.weight_decay, fused=True
         )
@@ -62,7 +66,8 @@ class State:
     @property
     def kept_weights(self) -> dict[str, Tensor]:
         """What is validated and kept: the average where there is one. All processes must ask for it."""
-        return {name: whole(weight.detach()) for name, weight in (self.average or self.weights).items()}
+        learned = {name: whole(weight.detach()) for name, weight in (self.average or self.weights).items()}
+        return lora.merge(self.model, learned) if self.lora else learned
 
 
 class Loss(nn.Module):

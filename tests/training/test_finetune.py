@@ -1,0 +1,113 @@
+"""Fine-tuning: it starts from what the model knows, keeps its vocabulary, and shows what it gained and forgot."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from small_models import SMALL, random_model
+
+from sixfold import modelfile
+from sixfold.cli.main import main
+from sixfold.config import TrainingConfig
+from sixfold.model.transformer import build, load_weights
+from sixfold.training import lora
+from sixfold.training.batch import pair_batch
+from sixfold.training.loop import train
+from sixfold.training.state import State
+
+EXACT = replace(SMALL, dropout=0.0)
+PAIRS = [([5, 6, 7], [8, 9]), ([4], [10, 11, 12, 13, 14, 15]), ([6, 6], [7]), ([9, 8, 7, 6, 5, 4], [4, 5, 6])]
+
+
+def run(arguments, capsys, status=0):
+    with pytest.raises(SystemExit) as done:
+        main(arguments)
+    said = capsys.readouterr()
+    assert done.value.code == status, said.err
+    return said
+
+
+@pytest.fixture
+def base(command, pairs, capsys):
+    """A model that has learnt a little, and new pairs: the same sentences as shouts."""
+    run(command("--set", "model.d_model=32", steps=30, out="base"), capsys)
+    for language, mark in (("zh", "！"), ("en", "!")):
+        text = (pairs / f"train.{language}").read_text(encoding="utf-8").splitlines()
+        shouted = "".join(f"{line.upper()}{mark}\n" for line in text[:200])
+        (pairs / f"new.{language}").write_text(shouted, encoding="utf-8")
+    return pairs / "base" / "model.safetensors"
+
+
+def finetune(base, pairs, *more, steps=20):
+    settings = ("training.batch_tokens=256", f"training.steps={steps}", "training.validate_every=10")
+    return ["finetune", str(base), str(pairs / "new.zh"), str(pairs / "new.en"), "--out", str(pairs / "tuned"),
+            *(word for setting in settings for word in ("--set", setting)), *more]  # fmt: skip
+
+
+@pytest.mark.parametrize("rank", [0, 4])
+def test_the_model_changes_the_vocabulary_stays_and_scores_are_shown_before_and_after(rank, base, pairs, capsys):
+    old = ("--old", str(pairs / "train.zh"), "--old", str(pairs / "train.en"))
+    said = run(finetune(base, pairs, *old, "--lora", str(rank), "--json"), capsys)
+    result = json.loads(said.out)
+    assert result["scores"].keys() == result["scores_before"].keys() == {"new", "old"}
+    before, after = modelfile.load(base), modelfile.load(result["model"])
+    assert after.tokenizer.to_json() == before.tokenizer.to_json()
+    assert after.weights().keys() == before.weights().keys()
+    name = "encoder.embedding.token.weight"
+    assert np.array_equal(after.weights()[name], before.weights()[name]) == bool(rank)
+    inner = "decoder.layers.0.feed_forward.up.weight"
+    change = after.weights()[inner] - before.weights()[inner]
+    assert np.linalg.matrix_rank(change, tol=1e-6) <= rank if rank else np.abs(change).max() > 1e-4
+    assert np.abs(change).max() > 0
+    assert after.card["validations"][0]["step"] == 0
+    assert {"new_bleu", "old_bleu"} <= after.card["validations"][0].keys()
+
+
+def test_old_pairs_make_up_the_share_that_was_asked_for(base, pairs, capsys):
+    old = ("--old", str(pairs / "train.zh"), "--old", str(pairs / "train.en"), "--mix", "0.25")
+    run(finetune(base, pairs, *old, steps=1), capsys)
+    weights = {each["name"]: each["weight"] for each in modelfile.load(pairs / "tuned/model.safetensors").card["data"]}
+    assert weights["new"] == 1
+    assert weights["old"] * 336 == pytest.approx(200 / 3)
+
+
+def test_another_model_to_start_from_is_refused(base, pairs, capsys):
+    run(finetune(base, pairs, steps=3), capsys)
+    model = modelfile.load(base)
+    modelfile.save(base, model.config, model.weights(), model.tokenizer, {**model.card, "note": "another"})
+    said = run(finetune(base, pairs, steps=3), capsys, status=2)
+    assert "model to start from is another or has changed" in said.err
+
+
+def test_one_dev_set_without_the_other_is_refused(base, pairs, capsys):
+    more = ("--old", str(pairs / "train.zh"), "--old", str(pairs / "train.en"))
+    more += ("--dev", str(pairs / "new.zh"), "--dev", str(pairs / "new.en"))
+    assert "--dev and --old-dev: expected both or neither" in run(finetune(base, pairs, *more), capsys, status=2).err
+
+
+def test_a_model_without_a_tokeniser_is_refused(base, pairs, capsys):
+    model = modelfile.load(base)
+    modelfile.save(base, model.config, model.weights(), None, {})
+    assert "expected one with a tokeniser" in run(finetune(base, pairs), capsys, status=2).err
+
+
+def test_what_lora_has_learnt_is_merged_into_the_weights_it_stands_beside():
+    config = TrainingConfig(steps=5, warmup=1, learning_rate=1e-2, lora=3, ema=0.0)
+    start = random_model(EXACT)
+    begun = {name: weight.detach().clone() for name, weight in start.named_parameters()}
+    state = State(start, config)
+    merged = lora.merge(state.model, state.weights)
+    assert merged.keys() == begun.keys()
+    assert all(torch.equal(merged[name], begun[name]) for name in begun), "it begins as it was"
+    batch = pair_batch(PAIRS, EXACT)
+    losses = [metrics.loss.item() for metrics in train(state, [[batch]] * 5, EXACT, config)]
+    assert losses[-1] < losses[0]
+    plain = build(EXACT).eval()
+    load_weights(plain, {name: weight.numpy() for name, weight in state.kept_weights.items()})
+    state.model.eval()
+    torch.testing.assert_close(plain.hidden(*batch.inputs), state.model.hidden(*batch.inputs), rtol=1e-4, atol=1e-5)
+    learned = sum(weight.numel() for weight in state.weights.values())
+    assert learned < sum(weight.numel() for weight in begun.values())
+    assert all(name.endswith((lora.UP, lora.DOWN)) for name in state.weights)
