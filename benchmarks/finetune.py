@@ -13,7 +13,9 @@ import re
 import time
 from pathlib import Path
 
-from sixfold import finetune, modelfile
+from sixfold import finetune
+from sixfold.evaluation.scores import score
+from sixfold.evaluation.systems import Decoding, open_model, read_set, translate
 
 WAYS = {"all weights": (0, False), "all weights, mixed": (0, True), "LoRA": (16, False), "LoRA, mixed": (16, True)}
 
@@ -49,21 +51,28 @@ def main() -> None:
     made = write_shifted(args.data, args.work)
     home = args.data / "multi30k"
     old = [home / "train.de", home / "train.en"]
-    # The test sets are given as dev sets with patience off, so that each run ends with a score of its last step.
     old_test = [home / "test_2016_flickr.de", home / "test_2016_flickr.en"]
+    print(f"{'as it was':20} {scores(args.model, made['test'], old_test)}", flush=True)
     changes = [f"training.steps={args.steps}", f"training.validate_every={args.steps}", "training.patience=0"]
     changes += ["training.batch_tokens=2048", "training.ema=0.98", "data.source=de", "data.target=en"]
     for name, (rank, mixed) in WAYS.items():
         began = time.perf_counter()
         out = args.work / name.replace(", ", "-").replace(" ", "-")
-        outcome = finetune(
-            args.model, made["new"], out, old if mixed else (), 0.5, made["test"], old_test,
-            rank, changes, args.device,
-        )  # fmt: skip
+        # Dev sets are split off what is learnt from; without old pairs nothing keeps it from forgetting them.
+        outcome = finetune(args.model, made["new"], out, old if mixed else (), 0.5, (), (), rank, changes, args.device)
         assert outcome.model is not None
-        before = modelfile.load(outcome.model).card["scores_before"]
-        cells = [f"{side}: {before[side]['bleu']:.1f} → {outcome.scores[side]['bleu']:.1f}" for side in ("new", "old")]
-        print(f"{name:20} {'  '.join(cells)}  ({time.perf_counter() - began:.0f} s)", flush=True)
+        seconds = time.perf_counter() - began
+        print(f"{name:20} {scores(outcome.model, made['test'], old_test)}  ({seconds:.0f} s)", flush=True)
+
+
+def scores(model: Path, new: list[Path], old: list[Path]) -> str:
+    """BLEU of both test sets, by the CPU engine in float32 with a beam of 4."""
+    found = []
+    for files in (new, old):
+        texts = read_set(files)
+        translations = translate(open_model(model), texts.sources, Decoding(compute="float32"), lambda _: None)
+        found.append(score(translations, texts.references, "en").bleu)
+    return f"new {found[0]:5.1f}  old {found[1]:5.1f}"
 
 
 if __name__ == "__main__":
