@@ -1,6 +1,6 @@
 """What several GPUs should reach, from what one was measured to reach; the table of docs/guides/distributed.md.
 
-    python benchmarks/scaling.py --rate 752630 --tokens 49152 --weights 60.8e6
+python benchmarks/scaling.py --rate 752630 --tokens 49152 --weights 60.8e6
 """
 
 from __future__ import annotations
