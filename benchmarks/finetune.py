@@ -59,7 +59,8 @@ def main() -> None:
         began = time.perf_counter()
         out = args.work / name.replace(", ", "-").replace(" ", "-")
         # Dev sets are split off what is learnt from; without old pairs nothing keeps it from forgetting them.
-        outcome = finetune(args.model, made["new"], out, old if mixed else (), 0.5, (), (), rank, changes, args.device)
+        settings = [*changes, f"training.lora={rank}"]
+        outcome = finetune(args.model, made["new"], out, old if mixed else (), 0.5, (), (), settings, args.device)
         assert outcome.model is not None
         seconds = time.perf_counter() - began
         print(f"{name:20} {scores(outcome.model, made['test'], old_test)}  ({seconds:.0f} s)", flush=True)

@@ -15,6 +15,7 @@ from safetensors.torch import load_file
 from steps_of_ranks import STEPS, make
 
 from sixfold import modelfile, tensorfile
+from sixfold.cli.main import main
 from sixfold.training.distributed import ALONE
 
 HERE = Path(__file__).parent
@@ -106,3 +107,10 @@ def test_what_only_the_first_finds_out_is_said_once_and_ends_all(command):
     errors = ended(torchrun(2, "-m", "sixfold", *command(*same)), status=1)
     assert errors.count("error: ") == 1
     assert "none of 336 pairs" in errors
+
+
+def test_sharding_means_nothing_to_one_process(command, pairs, capsys):
+    with pytest.raises(SystemExit) as done:
+        main(command("--set", "training.sharded=true", steps=3))
+    assert done.value.code == 0, capsys.readouterr().err
+    assert (pairs / "run" / "model.safetensors").exists()

@@ -111,3 +111,8 @@ def test_what_lora_has_learnt_is_merged_into_the_weights_it_stands_beside():
     learned = sum(weight.numel() for weight in state.weights.values())
     assert learned < sum(weight.numel() for weight in begun.values())
     assert all(name.endswith((lora.UP, lora.DOWN)) for name in state.weights)
+
+
+def test_lora_without_a_model_to_start_from_is_refused(command, capsys):
+    said = run(command("--set", "training.lora=4"), capsys, status=2)
+    assert "training.lora: expected 0 where no model is fine-tuned" in said.err

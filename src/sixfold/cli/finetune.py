@@ -34,6 +34,7 @@ def finetune(
     from sixfold.modelfile import load
     from sixfold.training.run import finetune as begin
 
-    outcome = begin(model, files, out, old, mix, dev, old_dev, lora, changes, device)
+    chosen = [f"training.lora={lora}", *changes] if lora else changes
+    outcome = begin(model, files, out, old, mix, dev, old_dev, chosen, device)
     before = {} if outcome.model is None else load(outcome.model).card.get("scores_before", {})
     tell(outcome, {"scores_before": before} if as_json else None)

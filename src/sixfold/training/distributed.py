@@ -127,17 +127,17 @@ def joined(device: torch.device) -> Iterator[Group]:
 
 def share_out(module: nn.Module, group: Group, sharded: bool, device: torch.device) -> nn.Module:
     """Make `module` average its gradients over all: each holds all of it, or where `sharded`, a part of each weight."""
+    if group.ranks == 1:
+        return module
     if sharded:
         for part in module.modules():
             if isinstance(part, Layer):
                 if part.cross_attention is not None:
                     fully_shard(part.cross_attention)
-                    for method in ("remember", "look_at"):  # it has no forward of these names
+                    for method in ("remember", "look_at"):  # it is not called through forward
                         register_fsdp_forward_method(part.cross_attention, method)
                 fully_shard(part)
         fully_shard(module)
-        return module
-    if group.ranks == 1:
         return module
     return DistributedDataParallel(module, device_ids=[device.index] if device.type == "cuda" else None)
 

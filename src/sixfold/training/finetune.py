@@ -9,7 +9,7 @@ from typing import Any
 
 from sixfold.data.corpus import Corpus
 from sixfold.errors import ConfigError
-from sixfold.recipe import CorpusConfig, Recipe, changed
+from sixfold.recipe import CorpusConfig, Recipe
 from sixfold.settings import require
 
 
@@ -34,10 +34,6 @@ def recipe_of(
         corpora.append(replace(kept, weight=min(max(weight, 1e-6), 1000.0)))
     sets = [_corpus(some, name) for some, name in ((dev, "new"), (old_dev, "old")) if some]
     return Recipe(corpus=tuple(corpora), dev=tuple(sets), start=str(model.absolute()))
-
-
-def with_lora(recipe: Recipe, rank: int, changes: Sequence[str]) -> Recipe:
-    return changed(recipe, "", [*([f"training.lora={rank}"] if rank else []), *changes])
 
 
 def _corpus(files: Sequence[Path], name: str) -> CorpusConfig:

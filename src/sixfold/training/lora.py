@@ -24,7 +24,7 @@ class LowRank(nn.Module):
         super().__init__()
         out, inside = weight.shape
         self.up = nn.Parameter(weight.new_zeros(out, rank))
-        self.down = nn.Parameter(torch.empty_like(weight[:1]).expand(rank, inside).contiguous())
+        self.down = nn.Parameter(weight.new_empty(rank, inside))
         nn.init.normal_(self.down, std=inside**-0.5)
 
     def forward(self, weight: Float[Tensor, "out inside"]) -> Float[Tensor, "out inside"]:

@@ -36,10 +36,16 @@ def size_of(pairs: int) -> Size:
     return next(size for size in SIZES if pairs <= size.pairs)
 
 
+def preset_name(settings: Mapping[str, Any], pairs: int, device: str) -> str:
+    """As the user said, or as suits the corpus and the device."""
+    size = size_of(pairs)
+    return str(settings.get("preset") or (size.gpu_preset if device == "cuda" else size.cpu_preset))
+
+
 def choose(settings: Mapping[str, Any], pairs: int, device: str) -> Config:
     """The full configuration; `settings` is what the user said, by section, and wins."""
     size = size_of(pairs)
-    name = settings.get("preset") or (size.gpu_preset if device == "cuda" else size.cpu_preset)
+    name = preset_name(settings, pairs, device)
     start = preset(name)
     suggested = {
         # A tiny model learns little by heart.

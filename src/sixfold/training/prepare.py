@@ -80,16 +80,16 @@ class Preparation:
             raise kept.report.nothing_left()
         return kept
 
-    def dev_sets(self, kept: Kept, config: Config) -> tuple[TextSet, ...]:
-        """The sets that the user named, or one split off the corpus; of old and new pairs, one of each."""
+    def dev_sets(self, kept: Kept, config: Config, of_each: bool = False) -> tuple[TextSet, ...]:
+        """The sets that the user named, or one split off all corpora, or one off each."""
         if self.sources.dev:
             return tuple(map(read_set, self.sources.dev))
-        if [corpus.name for corpus in kept.corpora] != ["new", "old"]:
+        if not of_each:
             return (self._split_off(kept, range(len(kept)), "dev", config),)
         bounds = [0, *kept.ends]
         return tuple(
-            self._split_off(kept, range(begin, end), name, config)
-            for begin, end, name in zip(bounds[:-1], bounds[1:], ("new", "old"), strict=True)
+            self._split_off(kept, range(begin, end), corpus.name, config)
+            for begin, end, corpus in zip(bounds[:-1], bounds[1:], kept.corpora, strict=True)
         )
 
     def _split_off(self, kept: Kept, pairs_of: range, name: str, config: Config) -> TextSet:

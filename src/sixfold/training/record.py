@@ -69,7 +69,7 @@ class Record:
 
     @property
     def preset(self) -> str:
-        named = self.known["asked"].get("settings", {}).get("preset", "")
+        named = self.known.get("preset", "")
         return named if named in PRESETS else "base"
 
     @property

@@ -23,7 +23,7 @@ from sixfold.training import plan, prepare, record
 from sixfold.training.display import Display
 from sixfold.training.distributed import ALONE, Group, joined
 from sixfold.training.evaluate import TextSet
-from sixfold.training.finetune import recipe_of, table, with_lora
+from sixfold.training.finetune import recipe_of, table
 from sixfold.training.folder import begin, claim, what_was_asked, write_json
 from sixfold.training.interrupt import Interrupt, Stopped
 from sixfold.training.prepare import Preparation, Sources
@@ -71,14 +71,13 @@ def finetune(
     mix: float = 0.5,
     dev: Sequence[Path | str] = (),
     old_dev: Sequence[Path | str] = (),
-    lora: int = 0,
     changes: Sequence[str] = (),
     device: str = "auto",
 ) -> Outcome:
     """As `sixfold finetune`: `files` are the new pairs, `old` some of those that `model` has learnt from."""
     sides = [[Path(file) for file in each] for each in (files, old, dev, old_dev)]
     recipe = recipe_of(Path(model), sides[0], sides[1], mix, sides[2], sides[3])
-    return begin_run(with_lora(recipe, lora, changes), Path(), Path(out), device)
+    return begin_run(changed(recipe, "", changes), Path(), Path(out), device)
 
 
 def begin_run(recipe: Recipe, data: Path, out: Path, device: str) -> Outcome:
@@ -106,7 +105,10 @@ def run(recipe: Recipe, data: Path, out: Path, device: torch.device, display: Di
             display.say(f"{out}: this run has ended")
             return Outcome(out / "model.safetensors", known["step"], known["scores"])
         ready = group.first(lambda: make_ready(recipe, sources, out, known, device, display, start))
-        known = {"asked": asked, "config": to_dict(ready.config), "tokens": ready.store.key, "sets": files_of(sources)}
+        known = {
+            "asked": asked, "config": to_dict(ready.config), "tokens": ready.store.key,
+            "preset": known.get("preset", ready.preset), "sets": files_of(sources),
+        }  # fmt: skip
         if group.leads:
             write_json(out / "run.json", known)
             with tensorfile.atomic(out / "config.toml") as file:
@@ -175,7 +177,9 @@ def make_ready(
     else:
         config = plan.choose(recipe.settings, len(kept), device.type)
     check(config)
-    dev = preparation.dev_sets(kept, config)
+    if config.training.lora and start is None:
+        raise ConfigError("training.lora: expected 0 where no model is fine-tuned: random weights would stay random")
+    dev = preparation.dev_sets(kept, config, of_each=start is not None)
     left_out = {source for texts in (*dev, *tests) for source in texts.sources}
     tokenizer = tokenizer_of(start) if start else preparation.learn_tokenizer(kept, left_out, config.tokenizer)
     tokens = preparation.tokenize(kept, tokenizer, left_out, config.data)
@@ -199,7 +203,8 @@ def make_ready(
         f"{tokenizer.vocab:,} pieces; {shape.encoder_layers}+{shape.decoder_layers} layers of width {shape.d_model}; "
         f"{training.steps:,} steps of {training.batch_tokens:,} tokens on {device.type}"
     )
-    return Ready(config, tokens, tokenizer, dev, tests, sources.languages, start)
+    name = "" if start else plan.preset_name(recipe.settings, len(kept), device.type)
+    return Ready(config, tokens, tokenizer, dev, tests, sources.languages, start, name)
 
 
 def tokenizer_of(start: ModelFile) -> Tokenizer:

@@ -47,6 +47,7 @@ class Ready:
     tests: tuple[TextSet, ...]
     languages: tuple[str, str]
     start: ModelFile | None = None  # what is fine-tuned
+    preset: str = ""  # what the settings started from
 
     @property
     def sets(self) -> tuple[TextSet, ...]:
