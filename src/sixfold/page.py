@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sixfold import tensorfile
+from sixfold.errors import ConfigError
 
 FOLD = 12  # rows of a table that are seen at once; the rest opens on a click
 # No scripts, no fonts, no pictures from elsewhere: what is in the data cannot reach out, whatever it says.
@@ -123,6 +124,14 @@ def render(title: str, subtitle: str, sections: Sequence[Section]) -> str:
         f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n"
         f"<body>{header}{element('main', *body)}</body>\n</html>\n"
     )
+
+
+def make_folder(out: Path) -> None:
+    """For pages and what goes with them; asked for before any work is done."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"--out: {out}: expected a folder: {error.strerror}", "choose another name") from None
 
 
 def write(path: Path, text: str) -> None:

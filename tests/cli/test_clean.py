@@ -2,10 +2,9 @@
 
 import gzip
 import json
-import subprocess
-import sys
 
 import pytest
+from commands import complaint, sixfold
 
 PAIRS = [
     ("机器学习很有趣。", "Machine learning is interesting."),
@@ -17,25 +16,13 @@ PAIRS = [
 
 
 def clean(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "sixfold", "clean", *map(str, arguments)], capture_output=True, timeout=120, text=True
-    )
+    return sixfold("clean", *arguments)
 
 
 def report(*arguments):
     done = clean(*arguments, "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
-
-
-def complaint(*arguments):
-    done = clean(*arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    error, *hint = done.stderr.splitlines()
-    assert error.startswith("error: ")
-    assert all(line.startswith("hint: ") for line in hint)
-    assert len(hint) <= 1
-    return done.stderr
 
 
 @pytest.fixture
@@ -97,24 +84,24 @@ def test_filters_can_be_left_off_and_limits_changed(files, tmp_path):
     ],
 )
 def test_mistakes_are_one_line_and_write_nothing(more, words, files, tmp_path):
-    message = complaint(*files, "--out", tmp_path / "x", *more)
+    message = complaint("clean", *files, "--out", tmp_path / "x", *more)
     assert all(word in message for word in words)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["raw.en", "raw.zh"]
 
 
 def test_an_input_is_never_written_over(files, tmp_path):
     before = files[0].read_bytes()
-    assert "expected another file than the text" in complaint(*files, "--out", tmp_path / "raw")
+    assert "expected another file than the text" in complaint("clean", *files, "--out", tmp_path / "raw")
     (tmp_path / "raw.tsv").write_text("猫\tcat\n", encoding="utf-8")
-    assert "expected another file" in complaint(tmp_path / "raw.tsv", "--out", tmp_path / "raw.tsv")
+    assert "expected another file" in complaint("clean", tmp_path / "raw.tsv", "--out", tmp_path / "raw.tsv")
     (tmp_path / "link.tsv").symlink_to(tmp_path / "raw.tsv")
-    assert "expected another file" in complaint(tmp_path / "raw.tsv", "--out", tmp_path / "link.tsv")
+    assert "expected another file" in complaint("clean", tmp_path / "raw.tsv", "--out", tmp_path / "link.tsv")
     assert files[0].read_bytes() == before
 
 
 def test_sides_that_do_not_fit_leave_nothing_behind(files, tmp_path):
     files[0].write_text("猫\n", encoding="utf-8")
-    message = complaint(*files, "--out", tmp_path / "x")
+    message = complaint("clean", *files, "--out", tmp_path / "x")
     assert "raw.zh: expected as many lines as" in message
     assert "(5); got 1" in message
     assert sorted(path.name for path in tmp_path.iterdir()) == ["raw.en", "raw.zh"]
@@ -122,7 +109,7 @@ def test_sides_that_do_not_fit_leave_nothing_behind(files, tmp_path):
 
 def test_files_that_are_missing_or_empty_are_named(files, tmp_path):
     (tmp_path / "empty.tsv").write_bytes(b"")
-    assert "no.zh: No such file" in complaint(tmp_path / "no.zh", files[1], "--out", tmp_path / "x")
-    assert "expected pairs of text; it is empty" in complaint(tmp_path / "empty.tsv", "--out", tmp_path / "x")
-    assert "cannot write" in complaint(*files, "--out", tmp_path / "none" / "x")
-    assert "one file of pairs or two files of lines" in complaint(*files, files[0], "--out", tmp_path / "x")
+    assert "no.zh: No such file" in complaint("clean", tmp_path / "no.zh", files[1], "--out", tmp_path / "x")
+    assert "expected pairs of text; it is empty" in complaint("clean", tmp_path / "empty.tsv", "--out", tmp_path / "x")
+    assert "cannot write" in complaint("clean", *files, "--out", tmp_path / "none" / "x")
+    assert "one file of pairs or two files of lines" in complaint("clean", *files, files[0], "--out", tmp_path / "x")

@@ -5,13 +5,8 @@ import subprocess
 import sys
 
 import pytest
+from commands import complaint, sixfold
 from small_pairs import pairs
-
-
-def sixfold(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "sixfold", *map(str, arguments)], capture_output=True, timeout=120, text=True
-    )
 
 
 def facts_of(*arguments):
@@ -19,16 +14,6 @@ def facts_of(*arguments):
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
     return facts, {fact["name"]: fact for fact in facts["findings"]}
-
-
-def complaint(*arguments):
-    done = sixfold(*arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    error, *hint = done.stderr.splitlines()
-    assert error.startswith("error: ")
-    assert all(line.startswith("hint: ") for line in hint)
-    assert len(hint) <= 1
-    return done.stderr
 
 
 def write(folder, rows, end="\n"):
@@ -149,7 +134,7 @@ def test_mistakes_are_told_in_one_line(tmp_path):
     assert "expected as many lines" in complaint("doctor", source, target)
     assert "expected auto, cpu or cuda" in complaint("doctor", source, target, "--device", "tpu")
     write(tmp_path, ROWS)
-    assert "name a folder" in complaint("doctor", source, target, "--out", source)
+    assert "expected a folder" in complaint("doctor", source, target, "--out", source)
 
 
 def test_a_reader_that_goes_away_gets_no_complaint(tmp_path):

@@ -24,7 +24,7 @@ from sixfold.data.audit_page import audit_page
 from sixfold.data.corpus import Corpus, languages_in
 from sixfold.data.findings import Audit
 from sixfold.data.leaks import HeldOut
-from sixfold.errors import ConfigError, DataError
+from sixfold.errors import ConfigError
 from sixfold.recipe import CorpusConfig
 from sixfold.training import plan
 from sixfold.weights import cost, shapes
@@ -68,7 +68,7 @@ def doctor(
         raise ConfigError("--against: expected a test set; got the corpus itself")
     held_out = HeldOut.of(against, languages) if against else None
     if out is not None:
-        _make_folder(out)
+        page.make_folder(out)
     columns = (TextColumn("examining"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("examine", total=2 * corpus.size)
@@ -77,13 +77,6 @@ def doctor(
     training = estimate(audit, device) if left else {"says": "nothing is left to train on"}
     facts = audit.to_dict() | {"training": training}
     _show(audit, facts, out, as_json)
-
-
-def _make_folder(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"--out: {out}: {error.strerror}", "name a folder") from None
 
 
 def _show(audit: Audit, facts: dict[str, Any], out: Path | None, as_json: bool) -> None:

@@ -59,7 +59,7 @@ def evaluate(
 
     paths, texts = understood(files, baseline, language)
     if out is not None:
-        make_folder(out)
+        page.make_folder(out)
     named = dict(zip(systems.names_of(paths), paths, strict=True))
     models = {name: systems.open_model(path) for name, path in named.items() if path.suffix == MODEL}
     texts = replace(texts, language=systems.target_language(texts, list(models.values())))
@@ -127,20 +127,13 @@ def bar(what: str, total: int) -> Iterator[Callable[[int, str], None]]:
         yield lambda count, doing: shown.update(task, advance=count, description=doing or what)
 
 
-def make_folder(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"--out: {out}: expected a folder: {error.strerror}", "choose another name") from None
-
-
 def write(out: Path, found: Comparison, translations: Mapping[str, Sequence[str]]) -> None:
     """The page, the same as JSON, and what each system said."""
     from sixfold.evaluation.comparison_page import comparison_page
 
     page.write(out / "comparison.html", comparison_page("Comparison", found))
     page.write(out / "evaluation.json", json.dumps(found.to_dict(), indent=1, ensure_ascii=False))
-    make_folder(out / "translations")
+    page.make_folder(out / "translations")
     for name, said in translations.items():
         file = re.sub(r"[^\w.-]+", "-", name).strip("-")
         page.write(out / "translations" / f"{file}.txt", "".join(f"{line}\n" for line in said))
