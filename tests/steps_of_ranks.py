@@ -17,7 +17,7 @@ from sixfold.training.distributed import joined, whole
 from sixfold.training.loop import train
 from sixfold.training.state import State
 
-STEPS = 8  # the corpus has seven, and the last of them is short
+STEPS = 8  # the corpus has seven, and the last of them has three micro-batches instead of four
 SHAPE = replace(
     SMALL, dropout=0.2, vocab=60, norm_position="pre", bias=False
 )  # a bias of keys learns from rounding alone
@@ -26,7 +26,7 @@ SHAPE = replace(
 def make(group, sharded=False, packed=False):
     """The model, and what it was trained on: pairs of each step, as this process saw them."""
     config = TrainingConfig(steps=STEPS, warmup=2, learning_rate=1e-2, sharded=sharded)
-    store = make_store([(n % 30 + 1, n % 23 + 2) for n in range(130)])
+    store = make_store([(n % 30 + 1, n % 23 + 2) for n in range(141)])
     order = Order(130, 4, 1, group.rank, group.ranks, packed=packed)
     loader = Loader(store, order, lambda examples: collate(examples, SHAPE))
     state = State(build(SHAPE), config, group=group)

@@ -43,7 +43,7 @@ def test_steps_of_many_are_steps_of_one(ranks, tmp_path):
     ended(torchrun(ranks, str(HERE.parent / "steps_of_ranks.py"), *files))
     alone, tokens = make(ALONE)
     assert len(tokens) == STEPS
-    assert min(tokens) < 0.8 * max(tokens)
+    assert min(tokens) < 0.9 * max(tokens)
     for file, expected in zip(files, (alone, alone, make(ALONE, packed=True)[0]), strict=True):
         for name, weight in load_file(file).items():
             torch.testing.assert_close(weight, expected[name], rtol=0, atol=1e-6, msg=f"{file} {name}")
