@@ -72,6 +72,13 @@ def test_half_of_it_works_without_torch(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def test_training_needs_torch_and_not_what_translates_on_a_cpu():
+    program = WITHOUT_TORCH.split("from pathlib")[0].replace('"torch", "transformers", "safetensors"', '"ctranslate2",')
+    program += "import sixfold.cli.train, sixfold.cli.finetune, sixfold.training.run, sixfold.training.report"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_verb_that_needs_torch_names_the_extra(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2"}))
     (tmp_path / "pytorch_model.bin").write_bytes(b"")

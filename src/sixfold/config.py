@@ -24,6 +24,7 @@ Schedule = Literal["noam", "inverse-sqrt", "cosine", "constant"]
 Precision = Literal["auto", "bf16", "float32"]
 Switch = Literal["auto", "on", "off"]
 Score = Literal["bleu", "chrf", "loss"]
+Compute = Literal["int8", "float32"]
 Filter = Literal["empty", "encoding", "control", "markup", "long", "ratio", "script", "copied", "duplicate"]
 
 

@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from sixfold import page
+from sixfold.config import Compute
 from sixfold.data import corpus
-from sixfold.engines.cpu import Compute
 from sixfold.errors import ConfigError
 from sixfold.evaluation import systems
 from sixfold.evaluation.systems import MODEL, Decoding, TestSet

@@ -10,16 +10,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import ctranslate2
 
-from sixfold.config import SearchOptions
+from sixfold.config import Compute, SearchOptions
 from sixfold.errors import ConfigError, RequestError
 from sixfold.interop.ctranslate2 import check_supported, convert
 from sixfold.modelfile import ModelFile
 
-Compute = Literal["float32", "int8"]
 # With its own default of 1, short, bad hypotheses that end early crowd out better ones that are still growing.
 PATIENCE = 2.0
 LAYOUT = 1  # of the cached files; raised when `convert` writes something else

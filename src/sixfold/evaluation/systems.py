@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sixfold import modelfile
-from sixfold.config import SearchOptions
+from sixfold.config import Compute, SearchOptions
 from sixfold.data import corpus
 from sixfold.data.cleaning import REPLACEMENT
-from sixfold.engines.cpu import Compute, CpuEngine
 from sixfold.errors import DataError, RequestError
 from sixfold.modelfile import ModelFile
 from sixfold.text.languages import guess_language, language_of, languages_of
@@ -111,6 +110,8 @@ def open_model(path: Path) -> ModelFile:
 
 def translate(model: ModelFile, sources: Sequence[str], options: Decoding, advance: Advance) -> list[str]:
     """In the order of `sources`; sentences of like length share a batch. What a model cannot read is cut off."""
+    from sixfold.engines.cpu import CpuEngine  # needs CTranslate2, which training machines may lack
+
     assert model.tokenizer is not None
     engine = CpuEngine(model, options.compute, threads=options.threads)
     shape = model.config.model
