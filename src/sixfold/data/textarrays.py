@@ -9,10 +9,9 @@ from functools import cache
 
 import numpy as np
 
-from sixfold.text.languages import DENSE, letters
+from sixfold.text.languages import DENSE, UNSPACED, letters
 
-# Scripts that put no space between words: a character, and two neighbours, stand for a word there.
-UNSPACED = ("Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar", "Tibetan")
+# Where words have no spaces between them, a character, and two neighbours, stand for a word.
 OTHER, LETTER, DIGIT, CHARACTER = range(4)  # what a code point is: CHARACTER is a letter of an unspaced script
 CODES = 0x110000
 END = 0x0A

@@ -84,6 +84,7 @@ LIKELIEST = {
     "Sinhala": "si", "Thai": "th", "Lao": "lo", "Khmer": "km", "Myanmar": "my", "Ethiopic": "am", "Tibetan": "bo",
 }  # fmt: skip
 _HAN = range(0x4E00, 0xA000)
+UNSPACED = ("Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar", "Tibetan")  # no space between words
 DENSE = ("Han", "Hiragana", "Katakana", "Hangul")
 
 # Endings that say how a file is packed, not what it holds.

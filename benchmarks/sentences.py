@@ -1,0 +1,77 @@
+"""How well and how fast text is split into sentences, beside pysbd and sentencex where they are installed.
+
+Lines of dev sets are joined by fives, Chinese without and English with a space, and split again. A boundary is right
+where two lines met. Many lines hold several sentences, and a boundary found inside a line counts as wrong, so that no
+splitter reaches a precision of 1; what compares is F1 on the same text.
+
+    python benchmarks/sentences.py DATA
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import accumulate
+from pathlib import Path
+
+from sixfold.text.lines import read_lines
+from sixfold.text.sentences import split
+
+SETS = ("flores-dev", "wmt17", "tatoeba")
+GROUP = 5  # lines
+ROUNDS = 3
+Splitter = Callable[[str], list[str]]
+
+
+def splitters(language: str) -> Iterator[tuple[str, Splitter]]:
+    yield "sixfold", lambda text: [sentence.text for sentence in split(text).sentences]
+    if find_spec("pysbd"):
+        yield "pysbd", import_module("pysbd").Segmenter(language=language, clean=False).segment
+    if find_spec("sentencex"):
+        segment = import_module("sentencex").segment
+        yield "sentencex", lambda text: list(segment(language, text))
+
+
+def ends(sentences: list[str]) -> set[int]:
+    """Where all but the last sentence end, in characters other than white space, which splitters may drop."""
+    return set(accumulate(len("".join(sentence.split())) for sentence in sentences[:-1] if sentence.strip()))
+
+
+def measure(splitter: Splitter, groups: list[list[str]], glue: str) -> dict[str, float]:
+    texts = [glue.join(group) for group in groups]
+    seconds = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        found = [splitter(text) for text in texts]
+        seconds.append(time.perf_counter() - began)
+    pairs = [(ends(group), ends(sentences)) for group, sentences in zip(groups, found, strict=True)]
+    right, true, said = (sum(map(len, sets)) for sets in zip(*((t & s, t, s) for t, s in pairs), strict=True))
+    precision, recall = right / max(said, 1), right / true
+    return {
+        "precision": precision,
+        "recall": recall,
+        "f1": 2 * precision * recall / max(precision + recall, 1e-9),
+        "speed": sum(len(text.encode()) for text in texts) / 1e6 / min(seconds),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path, help="a folder with dev/flores-dev.zh and the like")
+    folder = parser.parse_args().data / "dev"
+    print("| text | splitter | precision | recall | F1 | MB/s |\n|---|---|---|---|---|---|")
+    for name in SETS:
+        for language, glue in (("zh", ""), ("en", " ")):
+            lines = [line.strip() for line in read_lines(folder / f"{name}.{language}") if line.strip()]
+            groups = [lines[at : at + GROUP] for at in range(0, len(lines), GROUP)]
+            for splitter_name, splitter in splitters(language):
+                m = measure(splitter, groups, glue)
+                quality = " | ".join(f"{m[key]:.3f}" for key in ("precision", "recall", "f1"))
+                print(f"| {name}.{language} | {splitter_name} | {quality} | {m['speed']:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
