@@ -24,7 +24,7 @@ Schedule = Literal["noam", "inverse-sqrt", "cosine", "constant"]
 Precision = Literal["auto", "bf16", "float32"]
 Switch = Literal["auto", "on", "off"]
 Score = Literal["bleu", "chrf", "loss"]
-Compute = Literal["int8", "float32"]
+Compute = Literal["int8", "float32", "float16", "bfloat16"]
 Filter = Literal["empty", "encoding", "control", "markup", "long", "ratio", "script", "copied", "duplicate"]
 
 
@@ -220,6 +220,7 @@ class SearchOptions:
     length_penalty: float = 1.0
     min_length: int = 1
     max_length: int = 256
+    max_ratio: float = 0.0  # and at most so many tokens a token of the source, and ten more; 0: no such limit
     patience: float = 0.0  # end after beam × patience finished hypotheses; 0: when none can still win
 
     def __post_init__(self) -> None:
@@ -229,15 +230,42 @@ class SearchOptions:
         require(self.n_best <= self.beam, "decoding.n_best", f"at most beam = {self.beam}", self.n_best)
         fits = 0 <= self.min_length <= self.max_length
         require(fits, "decoding.min_length", f"0 to max_length = {self.max_length}", self.min_length)
-        require(self.patience >= 0, "decoding.patience", "0 or more", self.patience)
+        for name in ("max_ratio", "patience"):
+            require(getattr(self, name) >= 0, f"decoding.{name}", "0 or more", getattr(self, name))
 
     @property
     def enough(self) -> int:
         """How many finished hypotheses end a search with patience; halves round up, as in CTranslate2."""
         return max(self.n_best, math.floor(self.beam * self.patience + 0.5))
 
+    def longest(self, source: int) -> int:
+        """Tokens that the target of a source of so many tokens may have."""
+        return min(self.max_length, int(self.max_ratio * source) + 10) if self.max_ratio else self.max_length
+
     def normalise(self, total: float, length: int) -> float:
         return total / length**self.length_penalty
+
+
+@dataclass(frozen=True)
+class TranslateOptions:
+    """How a text is translated."""
+
+    beam: int = 4  # hypotheses that are followed at once; 1: greedy
+    n_best: int = 1
+    length_penalty: float = 1.0
+    split: bool = True  # a line into its sentences; otherwise it is translated whole
+    prefix: str = ""  # what the translation begins with
+
+    def __post_init__(self) -> None:
+        check_types(self, "options")
+        require(self.beam >= 1, "options.beam", "at least 1", self.beam)
+        self.search(1)
+
+    def search(self, longest: int) -> SearchOptions:
+        """No target is more than twice as long as its source, in tokens, and ten more."""
+        return SearchOptions(
+            max(self.beam, self.n_best), self.n_best, self.length_penalty, max_length=longest, max_ratio=2.0
+        )
 
 
 @dataclass(frozen=True)

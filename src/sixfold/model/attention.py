@@ -136,6 +136,16 @@ class Attention(nn.Module):
         query = F.linear(x, self.query_key_value.weight[:width], self._bias(slice(None, width)))
         return self._join(self.compatibility(self._split(query), memory.key, memory.value, memory.mask, False))
 
+    def weights(
+        self, x: Float[Tensor, "rows length d_model"], memory: Memory
+    ) -> Float[Tensor, "rows heads length keys"]:
+        """How much each position looks at each key: what attention brings back when the values are unit vectors."""
+        width = self.heads * self.d_head
+        query = self._split(F.linear(x, self.query_key_value.weight[:width], self._bias(slice(None, width))))
+        rows, _, keys, _ = memory.key.shape
+        units = torch.eye(keys, dtype=x.dtype, device=x.device).expand(rows, self.kv_heads, keys, keys)
+        return self.compatibility(query, memory.key, units, memory.mask, False)
+
     def remember(self, memory: Float[Tensor, "rows keys d_model"], mask: MemoryMask | None) -> Memory:
         """The keys and values of the encoder's output. They depend on nothing the decoder does."""
         width = self.heads * self.d_head

@@ -92,13 +92,33 @@ class Layer(nn.Module):
         cache: KeyValueCache | None = None,
         memory: Memory | None = None,
     ) -> Activations:
-        attend = partial(self.self_attention, mask=mask, causal=causal, rotation=rotation, cache=cache)
-        x = self._around(attend, self.self_attention_norm, x)
+        x = self.attend(x, mask, causal, rotation, cache)
         if self.cross_attention is not None and self.cross_attention_norm is not None:
             assert memory is not None, "a layer with cross-attention needs a memory"
             look = partial(self.cross_attention.look_at, memory=memory)
             x = self._around(look, self.cross_attention_norm, x)
         return self._around(self.feed_forward, self.feed_forward_norm, x)
+
+    def attend(
+        self,
+        x: Activations,
+        mask: Mask | None,
+        causal: bool,
+        rotation: Rotation | None = None,
+        cache: KeyValueCache | None = None,
+    ) -> Activations:
+        """The first sublayer alone."""
+        attend = partial(self.self_attention, mask=mask, causal=causal, rotation=rotation, cache=cache)
+        return self._around(attend, self.self_attention_norm, x)
+
+    def looks(
+        self, x: Activations, memory: Memory, rotation: Rotation | None
+    ) -> Float[Tensor, "rows heads length keys"]:
+        """What the cross-attention of this layer looks at, given what comes into the layer."""
+        assert self.cross_attention is not None
+        assert self.cross_attention_norm is not None
+        x = self.attend(x, None, True, rotation)
+        return self.cross_attention.weights(x if self.post_norm else self.cross_attention_norm(x), memory)
 
     def _around(self, sublayer: Callable[[Tensor], Tensor], norm: nn.Module, x: Activations) -> Activations:
         """LayerNorm(x + Sublayer(x)) as in the paper, or x + Sublayer(LayerNorm(x))."""

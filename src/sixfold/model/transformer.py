@@ -112,6 +112,16 @@ class Stack(nn.Module):
             )
         return x if self.norm is None else self.norm(x)
 
+    def looks(self, tokens: Tokens, memory: Sequence[Memory]) -> Float[Tensor, "rows heads length keys"]:
+        """How much each position looks at the memory, in the last layer."""
+        positions = torch.arange(tokens.size(1), device=tokens.device)[None]
+        rotation = None if self.rotary is None else self.rotary(positions)
+        x = self.embedding(tokens, positions, None)
+        *others, last = self.each_layer()
+        for layer, its in zip(others, memory[:-1], strict=True):
+            x = layer(x, None, True, rotation, None, its)
+        return last.looks(x, memory[-1], rotation)
+
     def remember(self, memory: Float[Tensor, "rows keys d_model"], mask: MemoryMask | None) -> list[Memory]:
         """What each layer's cross-attention will look at; computed once a sentence."""
         return [layer.cross_attention.remember(memory, mask) for layer in self.each_layer() if layer.cross_attention]
@@ -188,6 +198,10 @@ class EncoderDecoder(nn.Module):
         memory = self.decoder.remember(encoded, same_text(target_texts, source_texts))
         mask = same_text(target_texts, target_texts)
         return self.decoder(target, mask, memory, positions=position_in_text(target_texts))
+
+    def looks(self, source: Source, target: Target) -> Float[Tensor, "rows heads target source"]:
+        """How much each position of the target looks at each of the source, in the last layer."""
+        return self.decoder.looks(target, self.decoder.remember(self.encoder(source), None))
 
 
 class EncoderOnly(nn.Module):

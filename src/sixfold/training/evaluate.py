@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from sixfold.config import ModelConfig, SearchOptions, TrainingConfig
 from sixfold.decoding.search import beam_search, greedy
+from sixfold.engines.engine import batches
+from sixfold.engines.gpu import GpuEngine
 from sixfold.evaluation.scores import Scores, score
 from sixfold.model.stepper import translate_stepper
 from sixfold.model.transformer import EncoderDecoder
@@ -19,7 +23,7 @@ from sixfold.training.distributed import ALONE, Group
 from sixfold.training.loop import precision
 from sixfold.training.loss import loss_in_pieces
 
-ROOM = {"cpu": 4096, "cuda": 2**17}  # tokens of a batch of sources, times the beam
+ROOM = {"cpu": 4096, "cuda": 2**17}  # tokens of a batch, times the beam
 
 
 @dataclass(frozen=True)
@@ -54,11 +58,16 @@ class Validator:
         self.check = check
         self.group = group
         self.device = next(model.parameters()).device
+        # A GPU decodes with weights of half the size, in an engine of its own.
+        half = copy.deepcopy(model).bfloat16() if self.device.type == "cuda" else None
+        self.engine = GpuEngine(half, shape) if half is not None else None
 
     @torch.no_grad()
-    def take(self, weights: Mapping[str, Tensor]) -> None:
-        for name, weight in self.model.named_parameters():
-            weight.copy_(weights[name])
+    def take(self, weights: Mapping[str, Tensor | np.ndarray]) -> None:
+        for model in (self.model, self.engine.model) if self.engine else (self.model,):
+            for name, weight in model.named_parameters():
+                new = weights[name]
+                weight.copy_(new if isinstance(new, Tensor) else torch.from_numpy(np.array(new)))
 
     def score(self, texts: TextSet, language: str, beam: int) -> tuple[Scores, list[str]]:
         translations = self.translate(texts.sources, beam)
@@ -77,8 +86,11 @@ class Validator:
             for place, tokens in zip(places, self._decode([encoded[place] for place in places], beam), strict=True):
                 result[place] = self.tokenizer.decode(tokens)
 
-        for places in self._batches([len(ids) for ids in encoded], beam):
+        lengths = [len(ids) for ids in encoded]
+        for places in batches(lengths, ROOM[self.device.type] // beam):
             self._within_memory(decode, places)
+        if self.engine is not None:
+            self.engine.close()  # the next training step needs the memory
         return result
 
     @torch.inference_mode()
@@ -98,7 +110,7 @@ class Validator:
                 loss = float(loss_in_pieces(self.model.output, hidden, batch.labels))
             totals.add_(torch.tensor([loss, batch.tokens]))
 
-        for places in self._batches([max(map(len, pair)) + 1 for pair in pairs], 1):
+        for places in batches([max(map(len, pair)) + 1 for pair in pairs], ROOM[self.device.type]):
             self._within_memory(add, places)
         loss, tokens = self.group.total(totals).tolist()
         return loss / max(tokens, 1)
@@ -122,25 +134,17 @@ class Validator:
             self._within_memory(work, half)
 
     def _decode(self, sources: list[list[int]], beam: int) -> list[list[int]]:
+        options = SearchOptions(beam=beam, max_length=self.shape.max_length, max_ratio=2.0)
+        if self.engine is not None:
+            return [found[0].tokens for found in self.engine.search(sources, options)]
         batch = pair_batch([(source[:-1], []) for source in sources], self.shape).to(self.device)
         source, _, padding = batch.inputs
         assert source is not None
-        longest = min(2 * source.size(1) + 10, self.shape.max_length)
+        longest = options.longest(source.size(1))
         start = torch.full((len(sources),), self.shape.bos, device=self.device)
         with precision(self.config, self.device):
             stepper = translate_stepper(self.model, source, padding, longest)
-            options = SearchOptions(beam=beam, max_length=longest)
+            options = replace(options, max_length=longest)
             if beam == 1:
                 return [found.tokens for found in greedy(stepper, start, self.shape.eos, options)]
             return [found[0].tokens for found in beam_search(stepper, start, self.shape.eos, options)]
-
-    def _batches(self, lengths: Sequence[int], beam: int) -> Iterator[list[int]]:
-        """Places of `lengths`, the longest first, so many together as there is room for."""
-        batch: list[int] = []
-        for place in sorted(range(len(lengths)), key=lambda place: -lengths[place]):
-            if batch and (len(batch) + 1) * lengths[batch[0]] * beam > ROOM[self.device.type]:
-                yield batch
-                batch = []
-            batch.append(place)
-        if batch:
-            yield batch

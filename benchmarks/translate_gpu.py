@@ -1,0 +1,212 @@
+"""Decoding on one GPU: the torch engine against Hugging Face's `generate`, same weights, same steps, alternating.
+
+Steps: the base shape with random weights, 32 source tokens, exactly 32 target tokens, so that both do the same work.
+File: with `--model`, real sentences of the dev sets, again until they are 10,000, in batches of each side's own.
+
+    python benchmarks/translate_gpu.py                                   # GPU; needs transformers
+    python benchmarks/translate_gpu.py --data DATA --model MODEL
+    python benchmarks/translate_gpu.py --device cpu --small              # does it run?
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from translate_peers import set_positions, write_huggingface
+
+from sixfold import modelfile
+from sixfold.config import ModelConfig, SearchOptions, preset
+from sixfold.engines.gpu import GpuEngine
+from sixfold.model.positions import Sinusoid
+from sixfold.model.transformer import EncoderDecoder, build, load_weights, weights_of
+
+STEPS = 32
+SETS = ("flores-dev", "wmt17", "tatoeba")
+
+
+class Sides:
+    """The two contestants, holding the same weights."""
+
+    def __init__(self, config: ModelConfig, model: EncoderDecoder, device: str, kind: torch.dtype) -> None:
+        import transformers
+
+        transformers.logging.set_verbosity_error()
+        self.config, self.device = config, device
+        with tempfile.TemporaryDirectory() as folder:
+            assert write_huggingface(config, weights_of(model), Path(folder))
+            self.peer = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder, attn_implementation="sdpa").eval()
+        table = Sinusoid(config.d_model, config.position_layout, config.position_offset)(
+            torch.arange(config.max_length)
+        )
+        set_positions(self.peer, table.numpy())
+        self.peer = self.peer.to(device, kind)
+        ours = build(replace(config, dropout=0.0))
+        assert isinstance(ours, EncoderDecoder)
+        load_weights(ours, weights_of(model))
+        self.engine = GpuEngine(ours.to(device, kind), config)
+
+    def ours(self, sources: Sequence[list[int]], options: SearchOptions) -> list[list[int]]:
+        return [found[0].tokens for found in self.engine.search(sources, options)]
+
+    def theirs(self, sources: Sequence[list[int]], options: SearchOptions) -> list[list[int]]:
+        longest = max(map(len, sources))
+        rows = [[*source, *[self.config.pad] * (longest - len(source))] for source in sources]
+        tokens = torch.tensor(rows, device=self.device)
+        with torch.inference_mode():
+            found = self.peer.generate(
+                input_ids=tokens, attention_mask=(tokens != self.config.pad).long(), num_beams=options.beam,
+                min_new_tokens=options.min_length, max_new_tokens=options.longest(longest), do_sample=False,
+            )  # fmt: skip
+        specials = (self.config.pad, self.config.bos, self.config.eos)
+        return [[token for token in row if token not in specials] for row in found.tolist()]
+
+
+def seconds(work: Callable[[], Any], device: str) -> float:
+    began = time.perf_counter()
+    work()
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter() - began
+
+
+def measure_steps(sides: Sides, batches: Sequence[int], rounds: int) -> list[dict[str, Any]]:
+    found = []
+    for beam in (1, 4):
+        for batch in batches:
+            random = torch.Generator().manual_seed(batch)
+            rows = torch.randint(4, sides.config.vocab, (batch, STEPS - 1), generator=random)
+            sources = [[*row, sides.config.eos] for row in rows.tolist()]
+            options = SearchOptions(beam=beam, min_length=STEPS, max_length=STEPS)
+            contestants = {
+                "sixfold": partial(sides.ours, sources, options),
+                "HF": partial(sides.theirs, sources, options),
+            }
+            said = {name: work() for name, work in contestants.items()}  # which also warms up
+            times: dict[str, list[float]] = {name: [] for name in contestants}
+            for _ in range(rounds):
+                for name, work in contestants.items():
+                    times[name].append(seconds(work, sides.device))
+            row: dict[str, Any] = {"beam": beam, "batch": batch}
+            row |= {name: 1000 * statistics.median(each) / STEPS for name, each in times.items()}
+            row["same"] = same(said["sixfold"], said["HF"])
+            found.append(row)
+            print(
+                f"beam {beam} batch {batch:4}: ms a step: sixfold {row['sixfold']:.3f}, HF {row['HF']:.3f}, "
+                f"{row['HF'] / row['sixfold']:.1f} x; same first tokens {row['same']:.0%}",
+                flush=True,
+            )
+    return found
+
+
+def same(ours: Sequence[list[int]], theirs: Sequence[list[int]]) -> float:
+    """Random weights drift apart at the first near-tie, so the first four tokens are what is compared."""
+    return statistics.mean(float(a[:4] == b[:4]) for a, b in zip(ours, theirs, strict=True))
+
+
+def measure_file(sides: Sides, sources: Sequence[list[int]], rounds: int, batch: int) -> list[dict[str, Any]]:
+    order = sorted(range(len(sources)), key=lambda place: -len(sources[place]))
+    found = []
+    for beam in (1, 4):
+        options = SearchOptions(beam=beam, max_ratio=2.0)
+        their_batch = batch if beam == 1 else batch // 4
+
+        def theirs(options: SearchOptions = options, size: int = their_batch) -> list[list[int]]:
+            result: list[list[int]] = [[] for _ in sources]
+            for first in range(0, len(order), size):
+                places = order[first : first + size]
+                for place, tokens in zip(places, sides.theirs([sources[p] for p in places], options), strict=True):
+                    result[place] = tokens
+            return result
+
+        sides.ours(sources, options)  # graphs are recorded once
+        times: dict[str, list[float]] = {"sixfold": [], "HF": []}
+        said: dict[str, list[list[int]]] = {}
+        for _ in range(rounds):
+            for name, work in (("sixfold", lambda options=options: sides.ours(sources, options)), ("HF", theirs)):
+                began = time.perf_counter()
+                said[name] = work()  # its results are on the host: nothing is left to wait for
+                times[name].append(time.perf_counter() - began)
+        ours, others = said["sixfold"], said["HF"]
+        row: dict[str, Any] = {"beam": beam, "sentences": len(sources)}
+        row |= {name: len(sources) / statistics.median(each) for name, each in times.items()}
+        row["tokens"] = sum(map(len, ours))
+        row["same"] = statistics.mean(float(a == b) for a, b in zip(ours, others, strict=True))
+        found.append(row)
+        print(
+            f"file, beam {beam}: sentences/s: sixfold {row['sixfold']:,.0f}, HF {row['HF']:,.0f}, "
+            f"{row['sixfold'] / row['HF']:.1f} x; the same text {row['same']:.1%}; {row['tokens']:,} tokens",
+            flush=True,
+        )
+    return found
+
+
+def profile(sides: Sides, beam: int, batch: int) -> None:
+    """What a step consists of."""
+    random = torch.randint(4, sides.config.vocab, (batch, STEPS - 1)).tolist()
+    sources = [[*row, sides.config.eos] for row in random]
+    options = SearchOptions(beam=beam, min_length=STEPS, max_length=STEPS)
+    sides.ours(sources, options)
+    kinds = [torch.profiler.ProfilerActivity.CUDA]
+    with torch.profiler.profile(activities=kinds) as found:
+        sides.ours(sources, options)
+    rows = sorted(found.key_averages(), key=lambda row: -row.self_device_time_total)
+    total, calls = sum(row.self_device_time_total for row in rows), sum(row.count for row in rows)
+    print(f"\nbeam {beam} batch {batch}: {calls / STEPS:.0f} kernels and {total / STEPS:.0f} µs of GPU a step")
+    for row in rows[:24]:
+        print(f"  {row.self_device_time_total / STEPS:7.1f} µs {row.count / STEPS:6.1f} x  {row.key[:100]}")
+
+
+def read_sources(model: modelfile.ModelFile, data: Path, count: int) -> list[list[int]]:
+    assert model.tokenizer is not None
+    files = [data / "dev" / f"{name}.{model.card['languages']['source']}" for name in SETS]
+    texts = [line for file in files for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+    ids = [[*each[:200], model.config.model.eos] for each in model.tokenizer.encode_batch(texts)]
+    return [ids[index % len(ids)] for index in range(count)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--model", type=Path)
+    parser.add_argument("--sentences", type=int, default=10_000)
+    parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    kind = torch.float16 if args.device == "cuda" else torch.float32
+    result: dict[str, Any] = {}
+    if args.model is None:
+        shape = replace(preset("tiny" if args.small else "base").model, norm_position="post")
+        model = build(shape).eval()
+        assert isinstance(model, EncoderDecoder)
+        sides = Sides(shape, model, args.device, kind)
+        if args.profile:
+            for beam, batch in ((1, 1), (1, 512), (4, 1), (4, 512)):
+                profile(sides, beam, batch)
+        result["steps"] = measure_steps(sides, (1, 4) if args.small else (1, 64, 512), args.rounds)
+    else:
+        file = modelfile.load(args.model)
+        model = build(replace(file.config.model, dropout=0.0)).eval()
+        assert isinstance(model, EncoderDecoder)
+        load_weights(model, file.weights())
+        sides = Sides(file.config.model, model, args.device, kind)
+        sources = read_sources(file, args.data, args.sentences)
+        result["file"] = measure_file(sides, sources, args.rounds, 4 if args.small else 512)
+    if args.out:
+        args.out.write_text(json.dumps(result, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,404 @@
+"""Decoding with torch: caches that stay where they are, steps recorded as CUDA graphs, places filled as they fall free.
+
+On a GPU nothing waits for the host: it hands out steps ahead of the device, sees some steps later which sentences have
+ended, and puts waiting ones in their places. On a CPU the same code runs step by step, which is how tests hold it
+to the plain search.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from sixfold.config import Compute, ModelConfig, SearchOptions
+from sixfold.decoding.board import Board, likeliest
+from sixfold.decoding.constraints import Constraint, force_prefix
+from sixfold.decoding.search import Hypothesis, beam_search
+from sixfold.engines.engine import Candidate, Ids, check_sources
+from sixfold.errors import ConfigError, RequestError
+from sixfold.model.attention import KeyValue, Memory
+from sixfold.model.positions import Sinusoid
+from sixfold.model.stepper import translate_stepper
+from sixfold.model.transformer import EncoderDecoder, build, load_weights, padding_mask
+from sixfold.modelfile import ModelFile
+
+TYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+REACHES = (16, 32, 64, 128, 256, 512, 1024)  # lengths that graphs are made for
+SIZES = (1, 4, 16, 64, 256, 512)  # sentences at once
+AHEAD = 1  # steps that the host is ahead of what it has seen
+KEPT = 8  # decoders whose memory is kept for the next call
+
+
+class GpuEngine:
+    """A model that is ready to decode on a device of torch. Calls from several threads are made one by one."""
+
+    def __init__(self, model: EncoderDecoder, config: ModelConfig) -> None:
+        self.model = model.eval()
+        self.config = config
+        self.device = next(model.parameters()).device
+        self.kernels = kernels() if self.device.type == "cuda" else None
+        if self.kernels is not None:
+            self.kernels.few_queries(model)
+        length = _at_least(REACHES, config.max_length) + 1
+        for stack in (model.encoder, model.decoder):
+            if isinstance(stack.embedding.position, Sinusoid):
+                stack.embedding.position = PositionTable(stack.embedding.position, length, next(model.parameters()))
+        self._decoders: OrderedDict[tuple[object, ...], Decoder] = OrderedDict()
+        self._lock = threading.RLock()  # a step that is being recorded bears nothing else on the device
+
+    @classmethod
+    def load(cls, file: ModelFile, device: str = "cuda", compute: Compute = "float16") -> GpuEngine:
+        if compute not in TYPES:
+            raise ConfigError(f"compute: expected one of {', '.join(TYPES)} on {device}; got {compute!r}")
+        if file.config.model.kind != "encoder-decoder":
+            raise RequestError(f"model: expected an encoder-decoder; got model.kind = {file.config.model.kind!r}")
+        model = build(replace(file.config.model, dropout=0.0))
+        load_weights(model, file.weights())
+        assert isinstance(model, EncoderDecoder)
+        return cls(model.to(device, TYPES[compute]), file.config.model)
+
+    @torch.inference_mode()
+    def decode(
+        self, sources: Sequence[Ids], options: SearchOptions | None = None, prefixes: Sequence[Ids] | None = None
+    ) -> list[list[Candidate]]:
+        options = options or SearchOptions()
+        check_sources(self.config, sources)
+        if prefixes is not None and any(prefixes):
+            with self._lock:
+                return [
+                    self._search(source, options, [force_prefix([prefix])])
+                    for source, prefix in zip(sources, prefixes, strict=True)
+                ]
+        return [[Candidate(each.tokens, each.score) for each in found] for found in self.search(sources, options)]
+
+    @torch.inference_mode()
+    def search(self, sources: Sequence[Ids], options: SearchOptions) -> list[list[Hypothesis]]:
+        """As `decode`, with the log-probability of each token."""
+        found: list[list[Hypothesis]] = [[] for _ in sources]
+        groups: dict[tuple[int, int], list[int]] = {}
+        for place in sorted(range(len(sources)), key=lambda place: -len(sources[place])):
+            reach = _at_least(REACHES, len(sources[place]))
+            if self.config.positions == "learned":
+                reach = min(reach, self.config.max_length)
+            room = _at_least(REACHES, self._limit(sources[place], options) + 1)
+            groups.setdefault((reach, room), []).append(place)
+        with self._lock:
+            for (reach, room), places in groups.items():
+                decoder = self._decoder(len(places), reach, room, options)
+                wanted = [Wanted(list(sources[place]), self._limit(sources[place], options)) for place in places]
+                for place, hypotheses in zip(places, decoder.run(wanted), strict=True):
+                    found[place] = hypotheses
+        return found
+
+    @torch.inference_mode()
+    def alternatives(self, source: Ids, prefix: Ids, options: SearchOptions) -> list[Candidate]:
+        check_sources(self.config, [source])
+        with self._lock:
+            return self._alternatives(source, prefix, options)
+
+    def _alternatives(self, source: Ids, prefix: Ids, options: SearchOptions) -> list[Candidate]:
+        logits = self._logits(source, prefix)[-1]
+        logits[[self.config.pad, self.config.bos, self.config.unk]] = -torch.inf
+        best = logits.topk(min(options.n_best, len(logits))).indices.tolist()
+        found: list[Candidate] = []
+        for token in best:
+            if token == self.config.eos:
+                total = self.score([source], [prefix])[0]
+                found.append(Candidate(list(prefix), options.normalise(sum(total), len(total))))
+            else:
+                found += self._search(source, replace(options, n_best=1), [force_prefix([[*prefix, token]])])
+        return found
+
+    @torch.inference_mode()
+    def score(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[list[float]]:
+        check_sources(self.config, sources)
+        with self._lock:
+            return [self._score(source, target) for source, target in zip(sources, targets, strict=True)]
+
+    def _score(self, source: Ids, target: Ids) -> list[float]:
+        wanted = torch.tensor([*target, self.config.eos], device=self.device)
+        each = self._logits(source, target).log_softmax(dim=-1).gather(1, wanted[:, None])
+        return each[:, 0].tolist()
+
+    def _logits(self, source: Ids, target: Ids) -> Tensor:
+        """What the model expects at the beginning of a target and after each of its tokens."""
+        inputs = torch.tensor([[self.config.bos, *target]], device=self.device)
+        return self.model(torch.tensor([source], device=self.device), inputs)[0].float()
+
+    @torch.inference_mode()
+    def align(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[np.ndarray]:
+        check_sources(self.config, sources)
+        with self._lock:
+            return [self._align(source, target) for source, target in zip(sources, targets, strict=True)]
+
+    def _align(self, source: Ids, target: Ids) -> np.ndarray:
+        inputs = torch.tensor([[self.config.bos, *target][: max(1, len(target))]], device=self.device)
+        weights = self.model.looks(torch.tensor([source], device=self.device), inputs)
+        return weights[0].float().mean(dim=0)[: len(target)].cpu().numpy()
+
+    def _search(self, source: Ids, options: SearchOptions, constraints: Sequence[Constraint]) -> list[Candidate]:
+        """The plain search, which knows constraints."""
+        tokens = torch.tensor([source], device=self.device)
+        options = replace(options, max_length=self._limit(source, options))
+        stepper = translate_stepper(self.model, tokens, None, options.max_length)
+        start = torch.tensor([self.config.bos], device=self.device)
+        (found,) = beam_search(stepper, start, self.config.eos, options, constraints)
+        return [Candidate(each.tokens, each.score) for each in found]
+
+    def _limit(self, source: Ids, options: SearchOptions) -> int:
+        wanted = options.longest(len(source))
+        return wanted if self.config.positions == "rotary" else min(wanted, self.config.max_length)
+
+    def _decoder(self, count: int, reach: int, room: int, options: SearchOptions) -> Decoder:
+        options = replace(options, max_length=max(1, options.min_length), max_ratio=0.0)  # the limits are per sentence
+        size = min(_at_least(SIZES, count), self._fitting(reach, room, options.beam))
+        key = (size, reach, room, options)
+        if key not in self._decoders:
+            while len(self._decoders) >= KEPT:
+                self._decoders.popitem(last=False)
+            rank = likeliest if self.kernels is None else self.kernels.likeliest
+            board = Board(size, room, self.config.eos, options, self.device, rank)
+            self._decoders[key] = Decoder(StaticStepper(self.model, self.config, board, reach, self.kernels))
+        self._decoders.move_to_end(key)
+        return self._decoders[key]
+
+    def _fitting(self, reach: int, room: int, beam: int) -> int:
+        """Sentences whose keys and values take at most an eighth of the memory that is free."""
+        if self.device.type != "cuda":
+            return 8
+        size = next(self.model.parameters()).element_size()
+        each = 2 * size * self.config.decoder_layers * self.config.groups * self.config.d_head * (reach + room * beam)
+        free = torch.cuda.mem_get_info(self.device)[0]
+        return max(size for size in SIZES if size == 1 or size * each * 8 < free)
+
+    def close(self) -> None:
+        """Give back what decoding has taken besides the weights; it is taken again when it is needed."""
+        with self._lock:
+            self._decoders.clear()
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A sentence that waits for a place."""
+
+    source: list[int]
+    limit: int
+
+
+class Decoder:
+    """A board, the caches behind it, and a graph of a step for each reach. All of one shape, made once."""
+
+    def __init__(self, stepper: StaticStepper) -> None:
+        self.stepper, self.board, self.config = stepper, stepper.board, stepper.config
+        self.size, self.device = len(self.board.open), self.board.open.device
+        self.graphs: dict[int, Callable[[], None]] = {}
+        self.pool = torch.cuda.graph_pool_handle() if self.device.type == "cuda" else None
+        self.ahead = AHEAD if self.device.type == "cuda" else 0
+        self.free_looks: list[Look] = []
+        self.waiting: deque[int] = deque()
+        self.at: dict[int, int] = {}  # which sentence has which place
+        self.since: dict[int, int] = {}  # the step at which it got it
+
+    def run(self, wanted: Sequence[Wanted]) -> list[list[Hypothesis]]:
+        found: list[list[Hypothesis]] = [[] for _ in wanted]
+        self.waiting, self.at, self.since = deque(range(len(wanted))), {}, {}
+        looks: deque[tuple[int, Look]] = deque()
+        step = 0
+        while self.waiting or self.at:
+            ages = [step - self.since[place] for place in self.at]
+            is_over = all(age >= wanted[self.at[place]].limit for place, age in zip(self.at, ages, strict=True))
+            ended: list[int] = []
+            if len(looks) > self.ahead or (looks and is_over):
+                seen, look = looks.popleft()
+                is_open = look.read()
+                ended = [place for place in self.at if not is_open[place] and self.since[place] < seen]
+                self.free_looks.append(look)
+            if self._is_time(len(ended)):
+                for place, hypotheses in zip(ended, self.board.read(ended) if ended else [], strict=True):
+                    found[self.at.pop(place)] = hypotheses
+                self._admit(wanted, step)
+            elif not is_over:
+                self._step(min(_at_least(REACHES, max(ages) + 1), self.board.room))
+                step += 1
+                look = self.free_looks.pop() if self.free_looks else Look(self.board.open)
+                look.take(self.board.open)
+                looks.append((step, look))
+        self.free_looks += [look for _, look in looks]
+        return found
+
+    def _is_time(self, ended: int) -> bool:
+        """To read what ended: when nothing else is left, or when enough others can take the places."""
+        if not self.at or ended == len(self.at):
+            return True
+        return bool(self.waiting) and ended >= min(len(self.waiting), max(1, self.size // 8))
+
+    def _admit(self, wanted: Sequence[Wanted], step: int) -> None:
+        free = [place for place in range(self.size) if place not in self.at]
+        taken = [(place, self.waiting.popleft()) for place in free[: len(self.waiting)]]
+        if not taken:
+            return
+        for place, number in taken:
+            self.at[place], self.since[place] = number, step
+        sentences = [wanted[number] for _, number in taken]
+        source = np.full((len(sentences), self.stepper.sources), self.config.pad)
+        for row, sentence in zip(source, sentences, strict=True):
+            row[: len(sentence.source)] = sentence.source
+        places = torch.tensor([place for place, _ in taken], device=self.device)
+        lengths = torch.tensor([len(sentence.source) for sentence in sentences], device=self.device)
+        limits = torch.tensor([sentence.limit for sentence in sentences], device=self.device)
+        self.stepper.put(places, torch.from_numpy(source).to(self.device), lengths)
+        self.board.put(places, self.config.bos, limits)
+
+    def _step(self, reach: int) -> None:
+        """The first step of a reach is made as it is written, and recorded for all that follow."""
+        if reach in self.graphs:
+            self.graphs[reach]()
+            return
+        self.stepper.reach = reach
+        self.board.advance(self.stepper)
+        if self.device.type != "cuda":
+            return
+        graph = torch.cuda.CUDAGraph()
+        # One pool for all graphs: only one of them runs at a time.
+        with torch.cuda.graph(graph, pool=self.pool):
+            self.board.advance(self.stepper)
+        self.graphs[reach] = graph.replay
+
+
+class Look:
+    """Which places are open after a step, on its way to the host."""
+
+    def __init__(self, like: Tensor) -> None:
+        self.event = torch.cuda.Event() if like.is_cuda else None
+        self.copy = torch.empty(like.shape, dtype=torch.bool, pin_memory=like.is_cuda)
+
+    def take(self, is_open: Tensor) -> None:
+        self.copy.copy_(is_open, non_blocking=True)
+        if self.event is not None:
+            self.event.record()
+
+    def read(self) -> list[bool]:
+        if self.event is not None:
+            self.event.synchronize()
+        return self.copy.tolist()
+
+
+class StaticStepper:
+    """Steps every place of a board, each at its own position; no key or value ever moves.
+
+    The hypotheses of a place are the "length" of a row for the model. They share the memory of their source, and one
+    cache; a mask tells each of them which entries are its own past. So survivors are followed by gathering bits.
+    """
+
+    def __init__(
+        self, model: EncoderDecoder, config: ModelConfig, board: Board, sources: int, kernels: Kernels | None
+    ) -> None:
+        self.model, self.config, self.board, self.sources, self.kernels = model, config, board, sources, kernels
+        self.reach = board.room  # how far back a step can look
+        size, beam = board.tokens.shape
+        weight = next(model.parameters())
+
+        def room(length: int) -> Tensor:
+            return weight.new_zeros(size, length, config.groups, config.d_head)
+
+        layers = range(config.decoder_layers)
+        self.caches = [StaticCache(self, room(beam * board.room), room(beam * board.room)) for _ in layers]
+        self.may_see = torch.zeros(size, 1, 1, sources, dtype=torch.bool, device=weight.device)
+        self.may_see[:, :, :, 0] = True  # whoever may look at nothing becomes NaN
+        self.memory = [
+            Memory(room(sources).transpose(1, 2), room(sources).transpose(1, 2), self.may_see) for _ in layers
+        ]
+        self.past = torch.zeros(size, beam, board.room, beam, dtype=torch.bool, device=weight.device)
+        self.table = config.max_length if config.positions == "learned" else 0
+        self.places = torch.arange(size, device=weight.device)[:, None]
+        self.beams = torch.arange(beam, device=weight.device)
+        self.times = torch.arange(board.room, device=weight.device)
+        self.true = torch.ones((), dtype=torch.bool, device=weight.device)
+
+    def put(self, places: Tensor, source: Tensor, lengths: Tensor) -> None:
+        """Read new sources."""
+        padding = torch.arange(source.size(1), device=source.device)[None] < lengths[:, None]
+        mask = padding_mask(padding)
+        memory = self.model.decoder.remember(self.model.encoder(source, mask), mask)
+        for static, new in zip(self.memory, memory, strict=True):
+            static.key[places], static.value[places] = new.key, new.value
+        self.may_see[places] = padding[:, None, None]
+        self.past[places] = False
+
+    def step(self, tokens: Tensor) -> Tensor:
+        """Logits of what follows these tokens, one a hypothesis."""
+        size, beam = self.board.tokens.shape
+        position = self.board.length[:, None]
+        self.slots = position * beam + self.beams
+        if beam == 1:
+            mask = (self.times[: self.reach] <= position)[:, None, None]
+        else:
+            self.past.index_put_((self.places, self.beams, position, self.beams), self.true)
+            mask = self.past[:, None, :, : self.reach].flatten(3)
+        positions = position.expand(-1, beam)
+        if self.table:  # a closed place is at a position behind its last, which a table may not have
+            positions = positions.clamp(max=self.table - 1)
+        x = self.model.decoder(tokens.view(size, beam), mask, self.memory, caches=self.caches, positions=positions)
+        return self.model.output(x).flatten(0, 1)
+
+    def reorder(self, rows: Tensor) -> None:
+        self.past.copy_(self.past.flatten(0, 1)[rows].view_as(self.past))
+
+
+class StaticCache:
+    """The keys and values of one layer, for all hypotheses at all places."""
+
+    def __init__(self, stepper: StaticStepper, key: Tensor, value: Tensor) -> None:
+        self.stepper, self.key, self.value = stepper, key, value
+
+    def extend(self, key: Tensor, value: Tensor) -> KeyValue:
+        stepper = self.stepper
+        if stepper.kernels is not None:
+            stepper.kernels.write((self.key, self.value), (key, value), stepper.slots)
+        else:
+            for kept, new in ((self.key, key), (self.value, value)):
+                kept[stepper.places, stepper.slots] = new.transpose(1, 2)
+        end = stepper.reach * len(stepper.beams)
+        return self.key[:, :end].transpose(1, 2), self.value[:, :end].transpose(1, 2)
+
+
+class PositionTable(nn.Module):
+    """Sinusoids that are looked up: a step that works them out takes six kernels for it."""
+
+    def __init__(self, positions: Sinusoid, length: int, like: Tensor) -> None:
+        super().__init__()
+        self.rows = positions(torch.arange(length, device=like.device)[None])[0].to(like.dtype)
+
+    def forward(self, positions: Tensor) -> Tensor:
+        return self.rows[positions]
+
+
+class Kernels(Protocol):
+    """What `gpu_kernels` has to offer."""
+
+    def few_queries(self, model: nn.Module) -> None: ...
+
+    def likeliest(self, logits: Tensor, count: int) -> tuple[Tensor, Tensor]: ...
+
+    def write(self, kept: KeyValue, new: KeyValue, slots: Tensor) -> None: ...
+
+
+def kernels() -> Kernels | None:
+    """Triton comes with torch where it can use a GPU, but not on every system."""
+    if importlib.util.find_spec("triton") is None:
+        return None
+    return cast(Kernels, importlib.import_module("sixfold.engines.gpu_kernels"))
+
+
+def _at_least(sizes: Sequence[int], wanted: int) -> int:
+    """The first of these sizes that suffices, or the last."""
+    return next((size for size in sizes if size >= wanted), max(sizes[-1], wanted))

@@ -1,0 +1,188 @@
+"""The torch engine against the plain search, on a CPU; the same on a GPU where there is one."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from small_models import SMALL, in_memory, random_model, variants
+
+from sixfold.config import SearchOptions
+from sixfold.decoding.search import beam_search, greedy
+from sixfold.engines.gpu import GpuEngine
+from sixfold.explorer.forward import forward
+from sixfold.model.stepper import translate_stepper
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))]
+MODELS = {name: config for name, config in variants(pairs=False).items() if not config.token_types}
+
+
+def random_sources(count, longest=20, seed=3):
+    random = np.random.default_rng(seed)
+    return [[*random.integers(4, SMALL.vocab, random.integers(1, longest)).tolist(), 2] for _ in range(count)]
+
+
+def plainly(model, config, sources, options):
+    """By the search that everything else is held to; sentences with the same limit together."""
+    device = next(model.parameters()).device
+    found = [None] * len(sources)
+    limits = [min(options.longest(len(source)), config.max_length) for source in sources]
+    for limit in set(limits):
+        places = [place for place, its in enumerate(limits) if its == limit]
+        padded, padding = padded_batch([sources[place] for place in places], device)
+        stepper = translate_stepper(model, padded, padding, limit)
+        start, own = torch.full((len(places),), config.bos, device=device), replace(options, max_length=limit)
+        if options.beam == 1:
+            each = [[one] for one in greedy(stepper, start, config.eos, own)]
+        else:
+            each = beam_search(stepper, start, config.eos, own)
+        for place, hypotheses in zip(places, each, strict=True):
+            found[place] = hypotheses
+    return found
+
+
+def padded_batch(sources, device):
+    lengths = torch.tensor([len(source) for source in sources], device=device)
+    padded = torch.zeros(len(sources), int(lengths.max()), dtype=torch.long, device=device)
+    for row, source in zip(padded, sources, strict=True):
+        row[: len(source)] = torch.tensor(source)
+    return padded, torch.arange(padded.size(1), device=device)[None] < lengths[:, None]
+
+
+def engine_of(config, device="cpu", seed=1):
+    model = random_model(config, seed).to(device)
+    return GpuEngine(model, config), model
+
+
+def same(found, expected):
+    assert len(found) == len(expected)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert [each.tokens for each in ours] == [each.tokens for each in theirs]
+        for one, other in zip(ours, theirs, strict=True):
+            assert one.score == pytest.approx(other.score, abs=1e-4)
+            assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    "options",
+    [
+        SearchOptions(beam=1, max_length=10),
+        SearchOptions(beam=4, n_best=3, max_length=10),
+        SearchOptions(beam=3, length_penalty=0.0, max_length=10),
+        SearchOptions(beam=3, length_penalty=0.6, min_length=5, max_length=10),
+        SearchOptions(beam=4, n_best=2, patience=1.0, max_length=10),
+        SearchOptions(beam=12, n_best=12, max_length=10),
+        SearchOptions(beam=5, min_length=0, max_length=22, max_ratio=0.5),
+    ],
+    ids=str,
+)
+def test_it_finds_what_the_plain_search_finds(options, device):
+    engine, model = engine_of(SMALL, device)
+    sources = random_sources(20)  # more than there are places
+    same(engine.search(sources, options), plainly(model, SMALL, sources, options))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_option_of_the_model_is_decoded(name):
+    config = MODELS[name]
+    engine, model = engine_of(config)
+    sources = random_sources(9)
+    for options in (SearchOptions(beam=1, max_length=8), SearchOptions(beam=3, n_best=2, max_length=24)):
+        same(engine.search(sources, options), plainly(model, config, sources, options))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_places_are_taken_again_by_sentences_of_other_lengths(device):
+    """Targets of very different lengths: long ones stay while many short ones come and go."""
+    config = replace(SMALL, max_length=100)
+    engine, model = engine_of(config, device, seed=5)
+    sources = random_sources(60, longest=15)
+    options = SearchOptions(beam=2, max_length=80, max_ratio=1.3)
+    lengths = [len(found[0].tokens) for found in engine.search(sources, options)]
+    assert len(set(lengths)) > 5
+    same(engine.search(sources, options), plainly(model, config, sources, options))
+
+
+def test_two_calls_and_other_options_do_not_disturb_each_other():
+    engine, model = engine_of(SMALL)
+    for seed in range(4):
+        sources = random_sources(5 + seed, seed=seed)
+        for options in (SearchOptions(beam=1, max_length=9), SearchOptions(beam=2, max_length=9)):
+            same(engine.search(sources, options), plainly(model, SMALL, sources, options))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_engines_agree_token_for_token(device):
+    cpu = pytest.importorskip("sixfold.engines.cpu")
+    model = random_model(SMALL)
+    file = in_memory(SMALL, model)
+    engines = cpu.CpuEngine(file, "float32"), GpuEngine.load(file, device, "float32")
+    sources = random_sources(30)
+    targets = [[5, 6, 7], [9], *[[4, 8, 15, 16, 22]] * 28]
+    options = SearchOptions(beam=4, n_best=2, max_length=12, patience=2.0)
+    decoded = [engine.decode(sources, options) for engine in engines]
+    assert [[each.tokens for each in found] for found in decoded[0]] == [
+        [each.tokens for each in found] for found in decoded[1]
+    ]
+    forced = [engine.decode(sources, options, [target[:2] for target in targets]) for engine in engines]
+    for target, *found in zip(targets, *forced, strict=True):
+        assert [each[0].tokens[: len(target[:2])] for each in found] == [target[:2]] * 2
+        assert found[0][0].tokens == found[1][0].tokens
+    scores = [engine.score(sources, targets) for engine in engines]
+    for target, ours, theirs in zip(targets, *scores, strict=True):
+        assert len(ours) == len(target) + 1
+        assert ours == pytest.approx(theirs, abs=1e-4)
+
+
+def test_alignment_is_the_attention_of_the_last_layer():
+    cpu = pytest.importorskip("sixfold.engines.cpu")
+    for norm_position in ("pre", "post"):
+        config = replace(SMALL, norm_position=norm_position, kv_heads=2)
+        file = in_memory(config, random_model(config))
+        source, target = [5, 6, 7, 8, 2], [9, 10, 11]
+        trace = forward(file, np.array([source]), np.array([[1, *target]]))
+        expected = trace["decoder.layers.1.cross_attention.weights"][0].mean(0)[:3]
+        for engine in (cpu.CpuEngine(file, "float32"), GpuEngine.load(file, "cpu", "float32")):
+            (found,) = engine.align([source], [target])
+            np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+class TestKernels:
+    """Against what torch computes with its own."""
+
+    @pytest.mark.parametrize(("queries", "heads", "kv_heads", "width"), [(1, 8, 8, 64), (4, 8, 2, 64), (3, 4, 4, 24)])
+    def test_few_queries_attend_as_many_do(self, queries, heads, kv_heads, width):
+        kernels = pytest.importorskip("sixfold.engines.gpu_kernels")
+        torch.manual_seed(1)
+        for keys in (16, 70, 256):
+            query = torch.randn(5, queries, heads, width, device="cuda").transpose(1, 2)
+            key, value = (torch.randn(5, keys, kv_heads, width, device="cuda").transpose(1, 2) for _ in range(2))
+            mask = torch.rand(5, 1, queries, keys, device="cuda") > 0.5
+            mask[..., 0] = True
+            found = kernels.FewQueries()(query, key, value, mask, False)
+            expected = torch.nn.functional.scaled_dot_product_attention(
+                query, key, value, attn_mask=mask, enable_gqa=heads != kv_heads
+            )
+            torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+    @pytest.mark.parametrize("vocab", [32000, 6001])
+    @pytest.mark.parametrize("count", [1, 8])
+    def test_the_likeliest_are_found_in_one_reading(self, vocab, count):
+        kernels = pytest.importorskip("sixfold.engines.gpu_kernels")
+        logits = 3 * torch.randn(40, vocab, device="cuda", generator=torch.Generator("cuda").manual_seed(2))
+        found, tokens = kernels.likeliest(logits, count)
+        expected = logits.log_softmax(-1).topk(count)
+        assert torch.equal(tokens, expected.indices)
+        torch.testing.assert_close(found, expected.values, rtol=1e-4, atol=1e-4)
+
+    def test_a_larger_model_is_decoded_as_plainly(self):
+        config = replace(SMALL, vocab=3000, d_model=128, d_ff=256, max_length=64)
+        engine, model = engine_of(config, "cuda")
+        assert engine.kernels is not None
+        random = np.random.default_rng(4)
+        sources = [[*random.integers(4, 3000, random.integers(1, 30)).tolist(), 2] for _ in range(80)]
+        for options in (SearchOptions(beam=1, max_ratio=2.0), SearchOptions(beam=4, n_best=2, max_ratio=2.0)):
+            options = replace(options, max_length=63)
+            same(engine.search(sources, options), plainly(model, config, sources, options))
