@@ -273,3 +273,32 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(path, tmp_path, mon
 def test_a_missing_folder_is_one_line(weights, tmp_path):
     with pytest.raises(ModelFileError, match="No such file or directory"):
         save(tmp_path / "none" / "m.safetensors", CONFIG, weights)
+
+
+LISTS = modelfile.Shortlist(np.array([2, 4]), np.array([0, 3, *[3] * 21, 5]), np.array([7, 8, 9, 9, 10]))
+
+
+def test_a_shortlist_travels_in_the_file_and_is_no_weight(weights, tmp_path):
+    save(tmp_path / "m.safetensors", CONFIG, weights, storage="int8", shortlist=LISTS)
+    read = load(tmp_path / "m.safetensors")
+    assert read.shortlist is not None
+    assert read.shortlist.candidates([0, 5, 0]).tolist() == [2, 4, 7, 8, 9]
+    assert read.shortlist.candidates([0, 22]).tolist() == [2, 4, 7, 8, 9, 10]
+    assert read.weights().keys() == weights.keys()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"targets": np.array([7, 8, 9, 9, 23])},
+        {"targets": np.array([7, 8, 9, 9, -1])},
+        {"targets": np.array([7, 8, 9])},
+        {"always": np.array([99])},
+        {"begins": np.array([0, 3, 5])},
+        {"begins": np.array([0, 5, 3, *[5] * 21])},
+    ],
+)
+def test_a_shortlist_that_does_not_fit_is_refused(weights, tmp_path, change):
+    save(tmp_path / "m.safetensors", CONFIG, weights, shortlist=replace(LISTS, **change))
+    with pytest.raises(ModelFileError, match="its shortlist does not fit its vocabulary"):
+        load(tmp_path / "m.safetensors")

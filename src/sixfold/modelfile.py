@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -20,8 +20,24 @@ from sixfold.weights import canonical, check_weights, shapes
 FORMAT = "sixfold-model"
 VERSION = 1
 SCALE = "_scale"
+SHORTLIST = "shortlist."
+LISTS = ("always", "begins", "targets")
 
 Storage = Literal["float32", "bfloat16", "int8"]
+
+
+@dataclass(frozen=True)
+class Shortlist:
+    """The target pieces that each source piece may become, so that an engine need not weigh the whole vocabulary."""
+
+    always: np.ndarray  # ids that any target may need
+    begins: np.ndarray  # the list of source piece i is targets[begins[i] : begins[i + 1]]
+    targets: np.ndarray
+
+    def candidates(self, source: Iterable[int]) -> np.ndarray:
+        """All that the target of this source may hold, in the order of the ids."""
+        lists = [self.targets[self.begins[token] : self.begins[token + 1]] for token in set(source)]
+        return np.unique(np.concatenate([self.always, *lists]))
 
 
 @dataclass(frozen=True)
@@ -33,6 +49,7 @@ class ModelFile:
     tokenizer: Tokenizer | None = None
     card: Mapping[str, Any] = field(default_factory=dict)
     checksum: str = ""
+    shortlist: Shortlist | None = None
 
     def weight(self, name: str) -> np.ndarray:
         """A weight in float32; shared weights answer to each of their names."""
@@ -58,6 +75,7 @@ def save(
     tokenizer: Tokenizer | None = None,
     card: Mapping[str, Any] | None = None,
     storage: Storage = "float32",
+    shortlist: Shortlist | None = None,
 ) -> str:
     """Write a model; returns its checksum. The weights must be those the config calls for, all of them and no more."""
     check_weights(str(path), shapes(config.model), {name: array.shape for name, array in weights.items()})
@@ -71,6 +89,9 @@ def save(
     tensors: dict[str, Tensor] = {}
     for name, array in weights.items():
         tensors.update(STORAGES[storage](name, array))
+    if shortlist is not None:
+        lists = {name: getattr(shortlist, name).astype(np.int32) for name in LISTS}
+        tensors.update({f"{SHORTLIST}{name}": Tensor("I32", array) for name, array in lists.items()})
     metadata = {
         "format": FORMAT,
         "version": str(VERSION),
@@ -99,12 +120,29 @@ def load(path: Path | str, verify: bool = True) -> ModelFile:
             raise TypeError("the card is not a table")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ConfigError) as error:
         raise ModelFileError(f"{path}: its config or card cannot be read: {error}") from None
+    lists = {name: tensors.pop(name) for name in list(tensors) if name.startswith(SHORTLIST)}
+    shortlist = _shortlist(path, lists, config.model.vocab) if lists else None
     stored = {name: tensor.data.shape for name, tensor in tensors.items() if not name.endswith(SCALE)}
     check_weights(str(path), shapes(config.model), stored)
     scales = {name + SCALE: tensor.data.shape[:1] for name, tensor in tensors.items() if tensor.dtype == "I8"}
     check_weights(str(path), scales, {name: t.data.shape for name, t in tensors.items() if name.endswith(SCALE)})
     tokenizer = Tokenizer.from_json(text, f"{path}: tokenizer") if text else None
-    return ModelFile(config, tensors, tokenizer, card, checksum)
+    return ModelFile(config, tensors, tokenizer, card, checksum, shortlist)
+
+
+def _shortlist(path: Path | str, lists: Mapping[str, Tensor], vocab: int) -> Shortlist:
+    """Checked: a wrong id would make an engine read beyond its weights."""
+    try:
+        found = Shortlist(*(lists[SHORTLIST + name].data for name in LISTS))
+        steps = np.diff(found.begins)
+        fine = found.begins.shape == (vocab + 1,) and found.begins[0] == 0 and bool((steps >= 0).all())
+        fine = fine and found.begins[-1] == len(found.targets)
+        fine = fine and all(((ids >= 0) & (ids < vocab)).all() for ids in (found.always, found.targets))
+    except (KeyError, TypeError, ValueError):
+        fine = False
+    if not fine:
+        raise ModelFileError(f"{path}: its shortlist does not fit its vocabulary", tensorfile.DAMAGED)
+    return found
 
 
 def is_quantized(name: str, array: np.ndarray) -> bool:

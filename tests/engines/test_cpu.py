@@ -4,6 +4,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from small_models import SMALL, in_memory, random_model
 
@@ -75,7 +76,7 @@ def test_many_can_convert_at_once(file):
 
 
 def test_threads_share_an_engine(file):
-    engine = CpuEngine(file, "float32", threads=1, workers=2)
+    engine = CpuEngine(file, "float32", threads=2)
     expected = engine.decode(SOURCES, BEAM)
     with ThreadPoolExecutor(8) as pool:
         results = list(pool.map(lambda _: engine.decode(SOURCES, BEAM), range(64)))
@@ -132,3 +133,38 @@ def test_a_damaged_cache_is_made_again(file):
     (cached_folder(file) / "model.bin").write_bytes(b"")
     assert CpuEngine(file, "float32").decode(SOURCES, GREEDY) == expected
     assert (cached_folder(file) / "model.bin").stat().st_size > 0
+
+
+def test_a_shortlist_bounds_what_is_written(tmp_path):
+    weights = weights_of(random_model(SMALL))
+    allowed = {2, 6, 11, 12}
+    begins = np.zeros(SMALL.vocab + 1, np.int64)
+    begins[6:] = 2  # what source piece 5 may become
+    lists = modelfile.Shortlist(np.array([2, 6]), begins, np.array([11, 12]))
+    modelfile.save(tmp_path / "m.safetensors", Config(model=SMALL), weights, shortlist=lists)
+    engine = CpuEngine(modelfile.load(tmp_path / "m.safetensors"), "float32")
+    free = CpuEngine(modelfile.load(tmp_path / "m.safetensors"), "float32", shortlist=False)
+    for options in (GREEDY, BEAM):
+        (found,) = engine.decode([[5, 7, 2]], options)
+        assert all(set(each.tokens) <= allowed for each in found)
+        assert found[0].tokens != free.decode([[5, 7, 2]], options)[0][0].tokens
+    assert engine.decode([[5, 7, 2]], GREEDY, [[9, 8]])[0][0].tokens[:2] == [9, 8]  # a prefix may say anything
+
+
+def test_a_long_neighbour_does_not_make_a_short_source_run_on(file):
+    options = SearchOptions(beam=2, min_length=9, max_length=20, max_ratio=0.5)
+    engine = CpuEngine(file, "float32", threads=1)
+    short, long = [5, 6, 2], [4, 5] * 9 + [2]
+    alone = [engine.decode([source], options)[0] for source in (short, long)]
+    assert len(alone[0][0].tokens) < len(alone[1][0].tokens)
+    together = engine.decode([short, long], options)
+    assert [[c.tokens for c in each] for each in together] == [[c.tokens for c in each] for each in alone]
+
+
+def test_many_sources_are_shared_out_and_come_back_in_order(file):
+    engine = CpuEngine(file, "float32", threads=3)
+    sources = [[4 + n % 19] * (1 + n % 20) + [2] for n in range(90)]
+    together = engine.decode(sources, BEAM)
+    assert [[c.tokens for c in each] for each in together] == [
+        [c.tokens for c in engine.decode([source], BEAM)[0]] for source in sources
+    ]

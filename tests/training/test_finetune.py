@@ -31,6 +31,10 @@ def run(arguments, capsys, status=0):
 
 @pytest.fixture
 def base(command, pairs, capsys):
+    return base_model(command, pairs, capsys)
+
+
+def base_model(command, pairs, capsys):
     """A model that has learnt a little, and new pairs: the same sentences as shouts."""
     run(command("--set", "model.d_model=32", steps=30, out="base"), capsys)
     for language, mark in (("zh", "！"), ("en", "!")):
@@ -116,3 +120,15 @@ def test_what_lora_has_learnt_is_merged_into_the_weights_it_stands_beside():
 def test_lora_without_a_model_to_start_from_is_refused(command, capsys):
     said = run(command("--set", "training.lora=4"), capsys, status=2)
     assert "training.lora: expected 0 where no model is fine-tuned" in said.err
+
+
+def test_a_large_vocabulary_gets_a_shortlist_and_fine_tuning_adds_to_it(command, pairs, capsys, monkeypatch):
+    monkeypatch.setattr("sixfold.training.run.WORTH_LISTING", 1)
+    path = base_model(command, pairs, capsys)
+    old = modelfile.load(path).shortlist
+    assert old is not None
+    assert len(old.targets) > 0
+    run(finetune(path, pairs, steps=10), capsys)
+    new = modelfile.load(pairs / "tuned" / "model.safetensors").shortlist
+    for piece in range(len(old.begins) - 1):
+        assert set(old.candidates([piece])) <= set(new.candidates([piece]))

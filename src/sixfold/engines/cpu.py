@@ -8,87 +8,139 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import ctranslate2
+import numpy as np
 
 from sixfold.config import Compute, SearchOptions
-from sixfold.errors import ConfigError, RequestError
+from sixfold.engines.engine import Candidate, Ids, batches, check_sources
+from sixfold.errors import ConfigError
 from sixfold.interop.ctranslate2 import check_supported, convert
 from sixfold.modelfile import ModelFile
 
 # With its own default of 1, short, bad hypotheses that end early crowd out better ones that are still growing.
 PATIENCE = 2.0
-LAYOUT = 1  # of the cached files; raised when `convert` writes something else
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One hypothesis: its tokens without <eos>, and its length-normalised score."""
-
-    tokens: list[int]
-    score: float
+COMPUTES = ("int8", "float32")
+ROOM = 512  # tokens of a batch of sources, times the beam: the fewer, the shorter the shortlist
+LAYOUT = 2  # of the cached files; raised when `convert` writes something else
 
 
 class CpuEngine:
     """A model that is ready to decode. Calls may come from several threads at once."""
 
-    def __init__(self, model: ModelFile, compute: Compute = "int8", threads: int = 0, workers: int = 1) -> None:
-        check_supported(model.config.model)
-        if compute not in get_args(Compute):
-            raise ConfigError(f"compute: expected one of {', '.join(get_args(Compute))}; got {compute!r}")
-        self.config = model.config.model
-        self._names = vocabulary(model)
-        self._engine = open_model(model, compute_type=compute, inter_threads=workers, intra_threads=threads)
+    def __init__(self, model: ModelFile, compute: Compute = "int8", threads: int = 0, shortlist: bool = True) -> None:
+        """`threads` batches are decoded at once, one thread each: two threads for one batch take longer than one.
 
-    def decode(self, prompts: Sequence[Sequence[int]], options: SearchOptions | None = None) -> list[list[Candidate]]:
+        0: as many as there are cores. Without the model's shortlist every word of the vocabulary is always considered.
+        """
+        check_supported(model.config.model)
+        if compute not in COMPUTES:
+            raise ConfigError(f"compute: expected one of {', '.join(COMPUTES)} on a CPU; got {compute!r}")
+        self.config = model.config.model
+        self.threads = threads or cores()
+        self._names = vocabulary(model)
+        self._has_shortlist = shortlist and model.shortlist is not None
+        self._engine = open_model(model, compute_type=compute, inter_threads=self.threads, intra_threads=1)
+
+    def decode(
+        self, sources: Sequence[Ids], options: SearchOptions | None = None, prefixes: Sequence[Ids] | None = None
+    ) -> list[list[Candidate]]:
         """The best targets of each source, or continuations of each prompt for a decoder-only model.
 
         CTranslate2 cannot tell that no live hypothesis can win; where that is asked for (patience 0) it gets PATIENCE.
         """
-        if not prompts:
-            return []
         options = options or SearchOptions()
-        self._check(prompts)
-        names = [[self._names[token] for token in prompt] for prompt in prompts]
+        check_sources(self.config, sources)
+        lengths = [len(source) for source in sources]
+        room = min(ROOM // options.beam, -(-sum(lengths) // self.threads))
+        parts = [(places, self._ask(places, sources, options, prefixes)) for places in batches(lengths, room)]
+        found: list[list[Candidate]] = [[] for _ in sources]
+        for places, answers in parts:
+            shared = self._longest([sources[place] for place in places], options)
+            for place, answer in zip(places, answers, strict=True):
+                found[place] = self._candidates(answer.result())
+                own = self._longest([sources[place]], options)
+                if own < shared and max(len(each.tokens) for each in found[place]) >= own:
+                    # It went on where it would have been stopped alone: CTranslate2 knows one limit for a batch.
+                    found[place] = self._candidates(self._ask([place], sources, options, prefixes)[0].result())
+        return found
+
+    def _ask(
+        self, places: Sequence[int], sources: Sequence[Ids], options: SearchOptions, prefixes: Sequence[Ids] | None
+    ) -> Any:
+        """One batch is on its way; the answers come later."""
+        wanted: dict[str, Any] = self._search(options) | {"asynchronous": True}
+        some = [sources[place] for place in places]
+        longest = self._longest(some, options)
+        limits = {"min": min(options.min_length, longest), "max": longest}
+        if self.config.kind != "encoder-decoder":
+            wanted |= {f"{end}_length": value for end, value in limits.items()} | {"include_prompt_in_result": False}
+            return self._engine.generate_batch(self._named(some), **wanted)
+        # CTranslate2 would cut a source silently; one that is too long has been refused.
+        wanted |= {f"{end}_decoding_length": value for end, value in limits.items()} | {"max_input_length": 0}
+        if prefixes is not None:
+            wanted["target_prefix"] = self._named([prefixes[place] for place in places])
+        else:
+            wanted["use_vmap"] = self._has_shortlist
+        return self._engine.translate_batch(self._named(some), **wanted)
+
+    def alternatives(self, source: Ids, prefix: Ids, options: SearchOptions) -> list[Candidate]:
+        check_sources(self.config, [source])
+        (found,) = self._engine.translate_batch(
+            self._named([source]), target_prefix=self._named([prefix]), return_alternatives=True, max_input_length=0,
+            max_decoding_length=self._longest([source], options), **self._search(options),
+        )  # fmt: skip
+        return self._candidates(found)
+
+    def score(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[list[float]]:
+        check_sources(self.config, sources)
+        found = self._engine.score_batch(self._named(sources), self._named(targets), max_input_length=0)
+        return [list(each.log_probs) for each in found]
+
+    def align(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[np.ndarray]:
+        check_sources(self.config, sources)
+        return [self._align(source, target) for source, target in zip(sources, targets, strict=True)]
+
+    def _align(self, source: Ids, target: Ids) -> np.ndarray:
+        if not target:
+            return np.zeros((0, len(source)), np.float32)
+        (found,) = self._engine.translate_batch(
+            self._named([source]), target_prefix=self._named([target]), max_decoding_length=len(target), beam_size=1,
+            max_input_length=0, return_attention=True,
+        )  # fmt: skip
+        return np.array(found.attention[0], np.float32)[: len(target)]
+
+    def close(self) -> None:
+        self._engine.unload_model()
+
+    def _search(self, options: SearchOptions) -> dict[str, Any]:
         patience = options.enough / options.beam if options.patience else PATIENCE
-        common: dict[str, Any] = {
+        return {
             "beam_size": options.beam, "num_hypotheses": options.n_best, "length_penalty": options.length_penalty,
             "patience": max(patience, options.n_best / options.beam), "return_scores": True, "max_batch_size": 0,
         }  # fmt: skip
-        longest = self._longest(prompts, options.max_length)
-        limits = {"min": min(options.min_length, longest), "max": longest}
-        if self.config.kind == "encoder-decoder":
-            # CTranslate2 would cut a source silently; _check has refused one that is too long.
-            common |= {f"{end}_decoding_length": value for end, value in limits.items()} | {"max_input_length": 0}
-            results = self._engine.translate_batch(names, **common)
-            return [_candidates(result.hypotheses, result.scores) for result in results]
-        common |= {f"{end}_length": value for end, value in limits.items()} | {"include_prompt_in_result": False}
-        results = self._engine.generate_batch(names, **common)
-        return [_candidates(result.sequences, result.scores) for result in results]
 
-    def _check(self, prompts: Sequence[Sequence[int]]) -> None:
-        for prompt in prompts:
-            if len(prompt) == 0:
-                raise RequestError("source: expected at least one token; got none", "end every source in <eos>")
-            if len(prompt) > self.config.max_length:
-                raise RequestError(
-                    f"source: expected at most {self.config.max_length} tokens (model.max_length); got {len(prompt)}",
-                    "split the text into sentences",
-                )
-            if min(prompt) < 0 or max(prompt) >= self.config.vocab:
-                raise RequestError(
-                    f"source: expected ids from 0 to {self.config.vocab - 1}; got {min(prompt)} to {max(prompt)}"
-                )
+    def _named(self, texts: Sequence[Ids]) -> list[list[str]]:
+        return [[self._names[token] for token in text] for text in texts]
 
-    def _longest(self, prompts: Sequence[Sequence[int]], wanted: int) -> int:
+    def _longest(self, sources: Sequence[Ids], options: SearchOptions) -> int:
         """A table of positions ends somewhere, and so does a target; rotations do not."""
+        most = max(map(len, sources))
+        wanted = options.longest(most)
         if self.config.positions == "rotary":
             return wanted
-        taken = max(map(len, prompts)) if self.config.kind == "decoder" else 0
-        return max(1, min(wanted, self.config.max_length - taken))
+        return max(1, min(wanted, self.config.max_length - (most if self.config.kind == "decoder" else 0)))
+
+    def _candidates(self, found: Any) -> list[Candidate]:
+        names = found.hypotheses if self.config.kind == "encoder-decoder" else found.sequences
+        return [Candidate([int(name) for name in each], score) for each, score in zip(names, found.scores, strict=True)]
+
+
+def cores() -> int:
+    """That this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def vocabulary(model: ModelFile) -> list[str]:
@@ -108,10 +160,6 @@ def open_model(model: ModelFile, **layout: Any) -> Any:
         except RuntimeError:
             shutil.rmtree(folder, ignore_errors=True)
     return kind("memory", device="cpu", files=convert(model, vocabulary(model)), **layout)
-
-
-def _candidates(hypotheses: Sequence[Sequence[str]], scores: Sequence[float]) -> list[Candidate]:
-    return [Candidate([int(name) for name in names], score) for names, score in zip(hypotheses, scores, strict=True)]
 
 
 def cached_folder(model: ModelFile) -> Path | None:

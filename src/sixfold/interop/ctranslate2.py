@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from sixfold.config import ModelConfig
 from sixfold.errors import RequestError
-from sixfold.modelfile import SCALE, ModelFile
+from sixfold.modelfile import SCALE, ModelFile, Shortlist
 from sixfold.weights import canonical, depth, has_cross_attention
 
 BINARY_VERSION = 6
@@ -67,11 +68,23 @@ def convert(model: ModelFile, tokens: Sequence[str]) -> dict[str, bytes]:
     if config.kind == "encoder-decoder":
         settings |= {"decoder_start_token": tokens[config.bos], "add_source_bos": False, "add_source_eos": False}
     vocabulary = "shared_vocabulary.json" if config.kind == "encoder-decoder" else "vocabulary.json"
-    return {
+    files = {
         "model.bin": _serialise(name, revision, variables),
         "config.json": json.dumps(settings).encode(),
         vocabulary: json.dumps(list(tokens)).encode(),
     }
+    if model.shortlist is not None:
+        files["vmap.txt"] = _vocabulary_map(model.shortlist, tokens)
+    return files
+
+
+def _vocabulary_map(shortlist: Shortlist, tokens: Sequence[str]) -> bytes:
+    """A line for each source piece; the one without a piece is for all."""
+    lines = ["\t" + " ".join(tokens[target] for target in shortlist.always)]
+    for source, (begin, end) in enumerate(pairwise(shortlist.begins.tolist())):
+        if begin < end:
+            lines.append(f"{tokens[source]}\t" + " ".join(tokens[target] for target in shortlist.targets[begin:end]))
+    return ("\n".join(lines) + "\n").encode()
 
 
 class Weights:

@@ -12,11 +12,11 @@ import torch
 
 from sixfold import modelfile, page, tensorfile
 from sixfold.config import Config, from_dict, to_dict, to_toml
+from sixfold.data import shortlist
 from sixfold.data.loader import Loader, Order
 from sixfold.errors import ConfigError, DataError
 from sixfold.evaluation.scores import Scores
-from sixfold.model.transformer import load_weights
-from sixfold.modelfile import ModelFile
+from sixfold.modelfile import ModelFile, Shortlist
 from sixfold.recipe import Recipe, changed, of_files
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.training import plan, prepare, record
@@ -29,6 +29,8 @@ from sixfold.training.interrupt import Interrupt, Stopped
 from sixfold.training.prepare import Preparation, Sources
 from sixfold.training.report import report_page
 from sixfold.training.sitting import Ready, Sitting
+
+WORTH_LISTING = 4000  # pieces of a vocabulary
 
 
 @dataclass(frozen=True)
@@ -234,10 +236,10 @@ def finish(sitting: Sitting) -> dict[str, dict[str, Any]]:
     before: dict[str, dict[str, Any]] = {}
     if sitting.ready.start is not None:
         sitting.display.say("scoring the model that it started from with a beam of 4")
-        load_weights(sitting.validator.model, sitting.ready.start.weights())
+        sitting.validator.take(sitting.ready.start.weights())
         before = {texts.name: asdict(score(sitting, texts)[0]) for texts in sitting.ready.sets}
     best = modelfile.load(sitting.best)
-    load_weights(sitting.validator.model, best.weights())
+    sitting.validator.take(best.weights())
     sitting.display.say(f"scoring the model of step {sitting.progress.best_step:,} with a beam of 4")
     scores: dict[str, dict[str, Any]] = {}
     for texts in sitting.ready.sets:
@@ -253,8 +255,20 @@ def finish(sitting: Sitting) -> dict[str, dict[str, Any]]:
         for line in table(before, scores):
             sitting.display.say(line)
     if sitting.group.leads:
-        modelfile.save(sitting.out / "model.safetensors", best.config, best.weights(), best.tokenizer, card)
+        lists = learn_shortlist(sitting)
+        path = sitting.out / "model.safetensors"
+        modelfile.save(path, best.config, best.weights(), best.tokenizer, card, shortlist=lists)
     return scores
+
+
+def learn_shortlist(sitting: Sitting) -> Shortlist | None:
+    """What makes the model quick on a CPU. A small vocabulary is quick without; what is known of old words stays."""
+    shape, start = sitting.ready.config.model, sitting.ready.start
+    if shape.vocab < WORTH_LISTING:
+        return None
+    with sitting.display.reading("learning a shortlist", shortlist.steps(shape.vocab)) as advance:
+        learned = shortlist.build(sitting.ready.store, shape.vocab, shape.eos, advance)
+    return learned if start is None or start.shortlist is None else shortlist.merge(start.shortlist, learned)
 
 
 def score(sitting: Sitting, texts: TextSet) -> tuple[Scores, list[str]]:
