@@ -15,14 +15,13 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 from rich.console import Console
 from rich.progress import Progress
 
-from sixfold import modelfile
-from sixfold.config import Config, ModelConfig, SearchOptions, TokenizerConfig, TrainingConfig
+from sixfold import Translator, modelfile
+from sixfold.config import Config, ModelConfig, TokenizerConfig, TrainingConfig
 from sixfold.model.transformer import EncoderDecoder, build, weights_of
 from sixfold.tensorfile import check_target
 from sixfold.text.learn import train_tokenizer
@@ -30,9 +29,6 @@ from sixfold.text.tokenizer import Tokenizer
 from sixfold.training.batch import Batch, pair_batch
 from sixfold.training.loop import train
 from sixfold.training.state import State
-
-if TYPE_CHECKING:  # the sentences are of use where there is no engine for CPUs
-    from sixfold.engines.cpu import CpuEngine
 
 WHO = {"我": "I", "你": "you", "我们": "we", "他们": "they", "老师": "the teacher", "学生": "the student"}
 DOES = {"爱": "love", "喜欢": "like", "学习": "study", "需要": "need", "不喜欢": "do not like", "研究": "research"}
@@ -79,8 +75,8 @@ def batches(pairs: list[tuple[list[int], list[int]]], shape: ModelConfig, seed: 
 
 
 def learn(pairs: list[tuple[str, str]]) -> tuple[Config, Tokenizer, EncoderDecoder]:
-    tokenizer = train_tokenizer(itertools.chain(*pairs), TokenizerConfig(vocab=480, tags=("zh", "en")))
-    config = Config(tokenizer.fit(MODEL), TokenizerConfig(vocab=480, tags=("zh", "en")), TRAINING)
+    tokenizer = train_tokenizer(itertools.chain(*pairs), TokenizerConfig(vocab=480))
+    config = Config(tokenizer.fit(MODEL), TokenizerConfig(vocab=480), TRAINING)
     model = build(config.model, TRAINING.seed)
     assert isinstance(model, EncoderDecoder)
     ids = [(tokenizer.encode(source), tokenizer.encode(target)) for source, target in pairs]
@@ -89,11 +85,6 @@ def learn(pairs: list[tuple[str, str]]) -> tuple[Config, Tokenizer, EncoderDecod
         for metrics in train(State(model, TRAINING), batches(ids, config.model, TRAINING.seed), config.model, TRAINING):
             bar.update(task, advance=1, description=f"learning (loss {metrics.loss:.2f})")
     return config, tokenizer, model.eval()
-
-
-def translate(engine: CpuEngine, tokenizer: Tokenizer, texts: list[str]) -> list[str]:
-    sources = [[*ids, engine.config.eos] for ids in tokenizer.encode_batch(texts)]
-    return [tokenizer.decode(best.tokens) for best, *_ in engine.decode(sources, SearchOptions(max_length=40))]
 
 
 def main() -> None:
@@ -118,23 +109,20 @@ def main() -> None:
     config, tokenizer, model = learn(taught)
     with tempfile.TemporaryDirectory() as folder:
         path = keep or Path(folder) / "toy.safetensors"
-        card = {"languages": ["zh", "en"], "data": "200 sentences of a toy grammar", "licence": "CC0-1.0"}
+        card = {
+            "languages": {"source": "zh", "target": "en"},
+            "data": "200 sentences of a toy grammar",
+            "licence": "CC0-1.0",
+        }
         modelfile.save(path, config, weights_of(model), tokenizer, card, storage="int8")
-        file = modelfile.load(path)
-        assert file.tokenizer is not None
-        from sixfold.engines.cpu import CpuEngine
-
-        engine = CpuEngine(file, "int8")
         size = path.stat().st_size
-        for name, some in (("taught", taught), ("held back", held_back)):
-            outputs = translate(engine, file.tokenizer, [source for source, _ in some])
-            right = sum(output == target for output, (_, target) in zip(outputs, some, strict=True))
-            print(f"{name}: {right} of {len(some)} sentences exactly right")
-        shown = taught[:2] + held_back[:4]
-        for (source, _), output in zip(
-            shown, translate(engine, file.tokenizer, [source for source, _ in shown]), strict=True
-        ):
-            print(f"  {source} → {output}")
+        with Translator(path, "cpu") as translator:
+            for name, some in (("taught", taught), ("held back", held_back)):
+                outputs = translator.translate_batch([source for source, _ in some])
+                right = sum(output.text == target for output, (_, target) in zip(outputs, some, strict=True))
+                print(f"{name}: {right} of {len(some)} sentences exactly right")
+            for output in translator.translate_batch([source for source, _ in taught[:2] + held_back[:4]]):
+                print(f"  {output.source} → {output.text}")
     print(f"{time.perf_counter() - started:.0f} s, {size / 1024:.0f} KiB")
 
 

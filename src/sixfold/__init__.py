@@ -6,11 +6,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sixfold.config import Config, ModelConfig, TokenizerConfig, TrainingConfig, preset
+    from sixfold.config import Config, ModelConfig, TokenizerConfig, TrainingConfig, TranslateOptions, preset
     from sixfold.errors import ConfigError, DataError, ModelFileError, RequestError, SixfoldError
     from sixfold.modelfile import ModelFile
     from sixfold.text.tokenizer import Tokenizer
     from sixfold.training.run import finetune, train
+    from sixfold.translation.result import Translation
+    from sixfold.translation.translator import Translator
 
 __version__ = "0.1.0"
 
@@ -27,6 +29,9 @@ _HOMES = {
     "Tokenizer": "sixfold.text.tokenizer",
     "TokenizerConfig": "sixfold.config",
     "TrainingConfig": "sixfold.config",
+    "TranslateOptions": "sixfold.config",
+    "Translation": "sixfold.translation.result",
+    "Translator": "sixfold.translation.translator",
     "finetune": "sixfold.training.run",
     "preset": "sixfold.config",
     "train": "sixfold.training.run",
@@ -44,6 +49,9 @@ __all__ = [
     "Tokenizer",
     "TokenizerConfig",
     "TrainingConfig",
+    "TranslateOptions",
+    "Translation",
+    "Translator",
     "finetune",
     "preset",
     "train",

@@ -7,17 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sixfold import modelfile
-from sixfold.config import Compute, SearchOptions
+from sixfold.config import Compute, TranslateOptions
 from sixfold.data import corpus
 from sixfold.data.cleaning import REPLACEMENT
 from sixfold.errors import DataError, RequestError
 from sixfold.modelfile import ModelFile
 from sixfold.text.languages import guess_language, language_of, languages_of
 from sixfold.text.lines import read_lines
+from sixfold.translation.opening import load_all
+from sixfold.translation.translator import Translator
 
 MODEL = ".safetensors"
-ROOM = 4096  # tokens of a batch of sources, times the beam
+WINDOW = 500  # sentences that are translated together
 
 Advance = Callable[[int], None]  # is told how many sentences are done
 
@@ -101,42 +102,20 @@ def read_translations(path: Path, count: int) -> list[str]:
 
 def open_model(path: Path) -> ModelFile:
     """A model that can translate."""
-    model = modelfile.load(path)
-    if model.config.model.kind != "encoder-decoder" or model.tokenizer is None:
-        what = "has no tokeniser" if model.tokenizer is None else f"is a {model.config.model.kind}"
-        raise RequestError(f"{path}: expected a model that translates; this one {what}", "name another model")
-    return model
+    return load_all(path)[0][0]
 
 
 def translate(model: ModelFile, sources: Sequence[str], options: Decoding, advance: Advance) -> list[str]:
-    """In the order of `sources`; sentences of like length share a batch. What a model cannot read is cut off."""
-    from sixfold.engines.cpu import CpuEngine  # needs CTranslate2, which training machines may lack
-
-    assert model.tokenizer is not None
-    engine = CpuEngine(model, options.compute, threads=options.threads)
-    shape = model.config.model
-    encoded = [[*ids[: shape.max_length - 1], shape.eos] for ids in model.tokenizer.encode_batch(sources)]
-    result = [""] * len(sources)
-    for places in _batches([len(ids) for ids in encoded], options.beam):
-        longest = min(2 * len(encoded[places[0]]) + 10, shape.max_length)
-        found = engine.decode([encoded[place] for place in places], SearchOptions(options.beam, max_length=longest))
-        for place, candidates in zip(places, found, strict=True):
+    """In the order of `sources`, each as one sentence, whatever it holds."""
+    wanted = TranslateOptions(options.beam, split=False)
+    result: list[str] = []
+    with Translator(model, "cpu", options.threads or None, options.compute) as translator:
+        for first in range(0, len(sources), WINDOW):
+            some = translator.translate_batch(sources[first : first + WINDOW], options=wanted)
             # A line feed would shift all lines after it in the file of translations.
-            result[place] = " ".join(model.tokenizer.decode(candidates[0].tokens).split())
-        advance(len(places))
+            result += [" ".join(each.text.split()) for each in some]
+            advance(len(some))
     return result
-
-
-def _batches(lengths: Sequence[int], beam: int) -> Iterator[list[int]]:
-    """Places of `lengths`, the longest first, so many together as there is room for."""
-    batch: list[int] = []
-    for place in sorted(range(len(lengths)), key=lambda place: -lengths[place]):
-        if batch and (len(batch) + 1) * lengths[batch[0]] * beam > ROOM:
-            yield batch
-            batch = []
-        batch.append(place)
-    if batch:
-        yield batch
 
 
 def target_language(texts: TestSet, models: Sequence[ModelFile]) -> str:

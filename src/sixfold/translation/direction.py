@@ -1,0 +1,96 @@
+"""What translates from one language into another, and which direction a text is meant for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sixfold.engines.engine import Engine
+from sixfold.errors import RequestError
+from sixfold.modelfile import ModelFile
+from sixfold.text.languages import SCRIPTS, guess_language
+from sixfold.text.tokenizer import Tokenizer
+from sixfold.translation.plan import replace_surrogates
+
+Languages = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Direction:
+    """A model, told the languages."""
+
+    languages: Languages
+    engine: Engine
+    tokenizer: Tokenizer
+    tag: tuple[int, ...]  # what a source begins with, for a model of several directions
+    longest: int  # tokens of a source, without tag and <eos>
+
+    def source(self, ids: Sequence[int]) -> list[int]:
+        """What the encoder reads."""
+        return [*self.tag, *ids, self.engine.config.eos]
+
+    def encode_target(self, text: str) -> list[int]:
+        """What the model would have written; it knows no white space but single spaces."""
+        return self.tokenizer.encode(one_line(replace_surrogates(text)))
+
+    def said(self, tokens: Sequence[int]) -> str:
+        """On one line, whatever the model wrote."""
+        return one_line(self.tokenizer.decode(tokens))
+
+    @property
+    def room(self) -> int:
+        """Tokens of a target; it is read back after <bos> to be scored, which takes one place more."""
+        return max(1, self.engine.config.max_length - 1)
+
+    def check_length(self, name: str, ids: Sequence[int]) -> None:
+        if len(ids) > self.longest:
+            raise RequestError(
+                f"{name}: expected at most {self.longest} tokens; got {len(ids)}", "take one sentence at a time"
+            )
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def directions_of(file: ModelFile, engine: Engine, tokenizer: Tokenizer) -> list[Direction]:
+    """As the card says. A model with tags is told the target by the tag that its source begins with."""
+    languages = file.card.get("languages")
+    named = languages if isinstance(languages, Mapping) else {}
+    one, other = str(named.get("source") or "source"), str(named.get("target") or "target")
+    pairs = [(one, other), (other, one)] if {one, other} <= set(tokenizer.tags) else [(one, other)]
+    room = min(engine.config.max_length, file.config.data.max_tokens)
+    found = []
+    for pair in pairs:
+        tag = (tokenizer.tag(pair[1]),) if pair[1] in tokenizer.tags else ()
+        found.append(Direction(pair, engine, tokenizer, tag, max(1, room - 1 - len(tag))))
+    return found
+
+
+def choose(directions: Mapping[Languages, Direction], text: str, source: str | None, target: str | None) -> Direction:
+    """The one that is meant; the script of the text tells where the caller does not."""
+    known = ", ".join(f"{one}→{other}" for one, other in directions)
+    fitting = [
+        each for (one, other), each in directions.items() if source in (None, "auto", one) and target in (None, other)
+    ]
+    if not fitting:
+        wanted = f"{source or 'any'}→{target or 'any'}"
+        raise RequestError(f"direction: expected one of {known}; got {wanted}", "name another model")
+    guess = guess_language([text]) if len(fitting) > 1 else ""
+    if not guess:  # there is no choice, or nothing to translate
+        return fitting[0]
+    reading = _reading(fitting, guess)
+    if len(reading) != 1:
+        raise RequestError(
+            f"direction: cannot tell which of {known} this text wants", "name the languages with source and target"
+        )
+    return reading[0]
+
+
+def _reading(directions: Sequence[Direction], guess: str) -> list[Direction]:
+    """Those whose source is written as the guessed language is: alike, or else in part, as Japanese is like Chinese."""
+    written = SCRIPTS[guess]
+    scripts = [SCRIPTS.get(re.split("[-_]", each.languages[0].lower())[0], ()) for each in directions]
+    alike = [each for each, its in zip(directions, scripts, strict=True) if its == written]
+    return alike or [each for each, its in zip(directions, scripts, strict=True) if not set(its).isdisjoint(written)]

@@ -1,0 +1,128 @@
+"""Which piece of a translation is how sure, and which word comes from which: one more pass through the model."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+import numpy as np
+
+from sixfold.text.languages import UNSPACED, letters
+from sixfold.text.tokenizer import Tokenizer
+from sixfold.translation.direction import Direction, one_line
+from sixfold.translation.result import Details, Link, Span, Token
+
+_ALONE = letters(*UNSPACED)
+
+
+def explain(direction: Direction, source: str, translation: str, pairs: Sequence[tuple[str, Sequence[int]]]) -> Details:
+    """Tokens and links of every sentence, at their places in the whole text."""
+    tokens: list[Token] = []
+    links: list[Link] = []
+    here = there = 0
+    for sentence, ids in pairs:
+        words = direction.said(ids)
+        here, there = source.index(sentence, here), translation.index(words, there)
+        details = _explain_sentence(direction, sentence, ids, words)
+        tokens += [
+            each._replace(span=_moved(each.span, there), source=_moved(each.source, here)) for each in details.tokens
+        ]
+        links += [
+            each._replace(target=_moved(each.target, there), source=_moved(each.source, here))
+            for each in details.alignment
+        ]
+        here, there = here + len(sentence), there + len(words)
+    return Details(tuple(tokens), tuple(links))
+
+
+def _moved(span: Span, by: int) -> Span:
+    return span[0] + by, span[1] + by
+
+
+def _explain_sentence(direction: Direction, sentence: str, ids: Sequence[int], words: str) -> Details:
+    encoding = direction.tokenizer.encode_with_offsets(sentence)
+    if not ids or not encoding.ids:
+        return Details((), ())
+    source = direction.source(encoding.ids)
+    (logprobs,) = direction.engine.score([source], [ids])
+    (looks,) = direction.engine.align([source], [ids])
+    looks = looks[:, len(direction.tag) : len(direction.tag) + len(encoding.ids)]  # neither the tag nor <eos> is a word
+    places = [_bare(sentence, offsets) for offsets in encoding.offsets]
+    spans = piece_spans(direction.tokenizer, ids, words)
+    tokens = [
+        Token(words[start:end], (start, end), min(1.0, float(np.exp(logprob))), places[most])
+        for (start, end), logprob, most in zip(spans, logprobs[: len(ids)], looks.argmax(axis=1), strict=True)
+    ]
+    links = _links(looks, _words(words, spans), _words(sentence, places))
+    return Details(tuple(tokens), tuple(links))
+
+
+def _words(text: str, spans: Sequence[Span]) -> list[tuple[list[int], Span]]:
+    """The pieces of each word, and where it stands; pieces that are nothing but white space are none."""
+    found = [(pieces, (spans[pieces[0]][0], spans[pieces[-1]][1])) for pieces in words_of(text, spans)]
+    return [(pieces, (start, end)) for pieces, (start, end) in found if start < end]
+
+
+def _links(
+    looks: np.ndarray, targets: Sequence[tuple[list[int], Span]], sources: Sequence[tuple[list[int], Span]]
+) -> list[Link]:
+    if not targets or not sources:
+        return []
+    means, sums = _membership(targets, looks.shape[0]), _membership(sources, looks.shape[1])
+    means /= means.sum(axis=1, keepdims=True)
+    weights = means @ looks @ sums.T
+    return [
+        Link(span, sources[most][1], float(row[most]))
+        for (_, span), row, most in zip(targets, weights, weights.argmax(axis=1), strict=True)
+    ]
+
+
+def _membership(words: Sequence[tuple[list[int], Span]], count: int) -> np.ndarray:
+    """A row for each word: 1 at its pieces, 0 elsewhere."""
+    rows = np.zeros((len(words), count), np.float32)
+    for row, (pieces, _) in zip(rows, words, strict=True):
+        row[pieces] = 1
+    return rows
+
+
+def _bare(text: str, span: Span) -> Span:
+    """Without the space that a piece begins with."""
+    start, end = span
+    return end - len(text[start:end].lstrip()), end
+
+
+def piece_spans(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[Span]:
+    """Where each piece stands in the text that they make; of the bytes of a character, only the last has a width."""
+    spans: list[Span] = []
+    end = 0
+    for count in range(1, len(ids) + 1):
+        # A character that lacks bytes shows as U+FFFD until they come.
+        so_far = one_line(tokenizer.decode(ids[:count]).rstrip("\ufffd")) if count < len(ids) else text
+        length = max(end, min(len(so_far), len(text)))
+        spans.append(_bare(text, (end, length)))
+        end = length
+    return spans
+
+
+def words_of(text: str, spans: Sequence[Span]) -> list[list[int]]:
+    """Which pieces make each word: one begins a word unless it goes on, without a space, after a letter of its kind."""
+    words: list[list[int]] = []
+    before: Span = (-1, -1)
+    for index, (start, end) in enumerate(spans):
+        is_same = start == before[0]  # bytes of one character
+        if words and (
+            is_same or (before[1] == start and _go_together(text[start - 1 : start], text[start : start + 1]))
+        ):
+            words[-1].append(index)
+        else:
+            words.append([index])
+        before = start, end
+    return words
+
+
+def _go_together(one: str, other: str) -> bool:
+    """Letters and digits of scripts that put spaces between words, with their marks; a mark goes with anything."""
+    if not one or not other or unicodedata.category(other)[0] == "M":
+        return True
+    joins = one.isalnum() or unicodedata.category(one)[0] == "M"
+    return joins and other.isalnum() and not _ALONE.match(one) and not _ALONE.match(other)

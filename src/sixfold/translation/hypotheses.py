@@ -1,0 +1,61 @@
+"""What an engine says to sentences, and the best ways to make a text of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from heapq import nlargest
+from itertools import chain
+from typing import Any
+
+from sixfold.config import SearchOptions, TranslateOptions
+from sixfold.engines.engine import Candidate as Hypothesis
+from sixfold.translation.direction import Direction
+
+Wish = tuple[str, tuple[int, ...]]  # a sentence, and the tokens that its translation is to begin with
+
+
+def decode(
+    direction: Direction, ids: Mapping[str, Sequence[int]], wishes: Sequence[Sequence[Wish]], options: TranslateOptions
+) -> dict[Wish, list[Hypothesis]]:
+    """Every wish once, however often it stands there."""
+    groups: dict[tuple[int, ...], list[Wish]] = {}
+    for wish in dict.fromkeys(chain.from_iterable(wishes)):
+        groups.setdefault(wish[1], []).append(wish)
+    found: dict[Wish, list[Hypothesis]] = {}
+    search = options.search(direction.room)
+    for begun, group in groups.items():
+        sources = [direction.source(ids[sentence]) for sentence, _ in group]
+        prefixes = [begun] * len(group) if begun else None
+        answers = direction.engine.decode(sources, with_room(search, sources, begun), prefixes)
+        found.update(zip(group, answers, strict=True))
+    return found
+
+
+def with_room(search: SearchOptions, sources: Sequence[Sequence[int]], begun: Sequence[int]) -> SearchOptions:
+    """With room for a prefix besides what a source may become."""
+    return replace(search, max_ratio=search.max_ratio + len(begun) / min(map(len, sources)))
+
+
+def mean_scores(direction: Direction, ids: Sequence[int], targets: Sequence[Sequence[int]]) -> list[float]:
+    """The mean log-probability of the tokens of each, its end included."""
+    each = direction.engine.score([direction.source(ids)] * len(targets), targets)
+    return [sum(logprobs) / len(logprobs) for logprobs in each]
+
+
+def ways_through(sentences: Sequence[Sequence[Hypothesis]], count: int) -> list[tuple[list[Hypothesis], float]]:
+    """The best ways to take one hypothesis of each sentence, with the mean of their scores by length."""
+    weights = [len(its[0].tokens) + 1 for its in sentences]
+    ways: list[tuple[float, Any]] = [(0.0, None)]  # a sum, and what it is made of: the last, and what was before it
+    for its, weight in zip(sentences, weights, strict=True):
+        longer = [(total + weight * each.score, (each, before)) for total, before in ways for each in its[:count]]
+        ways = nlargest(count, longer, key=lambda way: way[0])
+    return [(_unrolled(links), total / max(1, sum(weights))) for total, links in ways]
+
+
+def _unrolled(links: Any) -> list[Hypothesis]:
+    found: list[Hypothesis] = []
+    while links is not None:
+        last, links = links
+        found.append(last)
+    return found[::-1]

@@ -1,0 +1,88 @@
+"""A translation and what is known about it: scores, tokens, which word comes from which, and what to be wary of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+Span = tuple[int, int]  # from the first character to behind the last
+
+
+class Token(NamedTuple):
+    """A piece of the translation: where it stands, how sure the model was, and where it looked most."""
+
+    text: str
+    span: Span  # in the translation
+    probability: float
+    source: Span  # in the source
+
+
+class Link(NamedTuple):
+    """A word of the translation, and the word of the source that it looked at most."""
+
+    target: Span
+    source: Span
+    weight: float  # the share of its attention that went there
+
+
+class Candidate(NamedTuple):
+    """Another way to say it. The score is the mean log-probability of a token, less a length penalty."""
+
+    text: str
+    score: float
+
+
+class Notice(NamedTuple):
+    """What to be wary of: a kind that programs know, and a sentence for people."""
+
+    kind: str
+    message: str
+
+
+class Details(NamedTuple):
+    """What takes another pass through the model to learn."""
+
+    tokens: tuple[Token, ...]
+    alignment: tuple[Link, ...]
+
+
+@dataclass(frozen=True)
+class Translation:
+    """What a text became. `tokens` and `alignment` are worked out when they are first asked for."""
+
+    source: str
+    text: str
+    score: float
+    languages: tuple[str, str]
+    n_best: tuple[Candidate, ...] = ()
+    warnings: tuple[Notice, ...] = ()
+    _explain: Callable[[], Details] | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def _details(self) -> Details:
+        return self._explain() if self._explain else Details((), ())
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        """The pieces of the translation that the model wrote, with their probabilities."""
+        return self._details.tokens
+
+    @property
+    def alignment(self) -> tuple[Link, ...]:
+        """Which word comes from which."""
+        return self._details.alignment
+
+    def to_dict(self, details: bool = False) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        found: dict[str, Any] = {
+            "source": self.source, "translation": self.text, "score": self.score,
+            "from": self.languages[0], "to": self.languages[1],
+            "n_best": [each._asdict() for each in self.n_best],
+            "warnings": [each._asdict() for each in self.warnings],
+        }  # fmt: skip
+        if details:
+            found["tokens"] = [each._asdict() for each in self.tokens]
+            found["alignment"] = [each._asdict() for each in self.alignment]
+        return found

@@ -1,0 +1,229 @@
+"""Strings in, translations out: finds the direction, splits, decodes, and puts the text together again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from types import TracebackType
+from typing import Self
+
+from sixfold.config import Compute, TranslateOptions
+from sixfold.engines.engine import Candidate as Hypothesis
+from sixfold.engines.engine import Engine
+from sixfold.errors import RequestError
+from sixfold.text.sentences import is_spaced
+from sixfold.translation.direction import Direction, choose, directions_of
+from sixfold.translation.explain import explain
+from sixfold.translation.hypotheses import decode, mean_scores, ways_through, with_room
+from sixfold.translation.opening import Device as Device
+from sixfold.translation.opening import Source, check_threads, choose_device, load_all, open_engine
+from sixfold.translation.opening import shipped as shipped
+from sixfold.translation.plan import Layout, plan, replace_surrogates
+from sixfold.translation.result import Candidate, Details, Notice, Translation
+
+WINDOW = 1024  # texts that `stream` holds at once
+
+
+class Translator:
+    """One model, or several, ready to translate. It may be used from many threads at once."""
+
+    def __init__(
+        self,
+        model: Source | Sequence[Source] | None = None,
+        device: Device = "auto",
+        threads: int | None = None,
+        compute: Compute = "int8",
+        shortlist: bool = True,
+    ) -> None:
+        """`threads`: sentences in work at once on a CPU; none: as many as there are cores.
+
+        On a GPU there is no int8; float16 is what stands for it. Without `shortlist`, a CPU weighs the whole
+        vocabulary for every word.
+        """
+        check_threads(threads)
+        place = choose_device(device)
+        self._directions: dict[tuple[str, str], Direction] = {}
+        self._engines: list[Engine] = []
+        for file, tokenizer in load_all(model):
+            engine = open_engine(file, place, threads, compute, shortlist)
+            self._engines.append(engine)
+            for direction in directions_of(file, engine, tokenizer):
+                self._directions.setdefault(direction.languages, direction)
+
+    @property
+    def directions(self) -> list[tuple[str, str]]:
+        """Pairs of languages that it translates between."""
+        return list(self._directions)
+
+    def translate(
+        self,
+        text: str,
+        source: str | None = None,
+        target: str | None = None,
+        options: TranslateOptions | None = None,
+    ) -> Translation:
+        """A text of any length; its lines, blank ones too, and its white space are kept."""
+        check_text("text", text, "translate_batch() takes a list")
+        return self.translate_batch([text], source, target, options)[0]
+
+    def translate_batch(
+        self,
+        texts: Sequence[str],
+        source: str | None = None,
+        target: str | None = None,
+        options: TranslateOptions | None = None,
+    ) -> list[Translation]:
+        """Many texts at once, which is much faster than one by one. Each may have a direction of its own."""
+        if not isinstance(texts, Sequence) or isinstance(texts, str | bytes | bytearray):
+            raise RequestError(
+                f"texts: expected a list of strings; got {texts!r:.60}",
+                "translate() takes a single text, stream() what can only be read once",
+            )
+        for number, text in enumerate(texts):
+            check_text(f"texts[{number}]", text, "read bytes with .decode()")
+        groups: dict[Direction, list[int]] = {}
+        for place, text in enumerate(texts):
+            groups.setdefault(self.direction(text, source, target), []).append(place)
+        found: dict[int, Translation] = {}
+        for direction, places in groups.items():
+            some = self._translate(direction, [texts[place] for place in places], options or TranslateOptions())
+            found.update(zip(places, some, strict=True))
+        return [found[place] for place in range(len(texts))]
+
+    def stream(
+        self,
+        texts: Iterable[str],
+        source: str | None = None,
+        target: str | None = None,
+        options: TranslateOptions | None = None,
+    ) -> Iterator[Translation]:
+        """Any number of texts, in their order; only a window of them is in memory."""
+        if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+            raise RequestError(f"texts: expected strings one after another; got {texts!r:.60}", "put it into a list")
+        windows = _windows(iter(texts))
+        return (each for window in windows for each in self.translate_batch(window, source, target, options))
+
+    def score(self, text: str, translation: str, source: str | None = None, target: str | None = None) -> Translation:
+        """How likely the model finds a translation that is given. Neither side is split."""
+        check_text("text", text)
+        check_text("translation", translation)
+        direction = self.direction(text, source, target)
+        text = replace_surrogates(text)
+        ids, wanted = direction.tokenizer.encode(text.strip()), direction.encode_target(translation)
+        direction.check_length("text", ids)
+        direction.check_length("translation", wanted)
+        (total,) = mean_scores(direction, ids, [wanted])
+        return self._whole(direction, text, wanted, total)
+
+    def alternatives(
+        self,
+        text: str,
+        prefix: str = "",
+        count: int = 5,
+        source: str | None = None,
+        target: str | None = None,
+    ) -> list[Translation]:
+        """What may come next after `prefix`: the likeliest words, each with the rest translated anew from there."""
+        check_text("text", text)
+        check_text("prefix", prefix)
+        direction = self.direction(text, source, target)
+        text = replace_surrogates(text)
+        ids, begun = direction.tokenizer.encode(text.strip()), direction.encode_target(prefix)
+        direction.check_length("text", ids)
+        direction.check_length("prefix", begun)
+        search = TranslateOptions(n_best=count).search(direction.room)
+        if not ids:
+            return []
+        sent = direction.source(ids)
+        tokens = [each.tokens for each in direction.engine.alternatives(sent, begun, with_room(search, [sent], begun))]
+        # Engines differ in what a score of theirs counts, with or without the prefix.
+        scored = zip(mean_scores(direction, ids, tokens), tokens, strict=True)
+        found: dict[str, Translation] = {}
+        for total, its in sorted(scored, key=lambda pair: -pair[0]):
+            each = self._whole(direction, text, its, total)
+            found.setdefault(each.text, each)
+        return list(found.values())
+
+    def direction(self, text: str, source: str | None = None, target: str | None = None) -> Direction:
+        """The one that is meant; the script of the text tells where the caller does not."""
+        self._check_open()
+        return choose(self._directions, text, source, target)
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self._directions.clear()
+        while self._engines:
+            self._engines.pop().close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _check_open(self) -> None:
+        if not self._engines:
+            raise RequestError("translator: expected an open one; this one is closed", "open another")
+
+    def _translate(self, direction: Direction, texts: Sequence[str], options: TranslateOptions) -> list[Translation]:
+        work = plan(texts, direction.tokenizer, direction.longest, options.split)
+        prefix = direction.encode_target(options.prefix)
+        direction.check_length("prefix", prefix)
+        # It is the text that begins so: its first sentence, not each of them.
+        wishes = [
+            [(sentence, tuple(prefix) if place == 0 else ()) for place, sentence in enumerate(layout.wanted())]
+            for layout in work.layouts
+        ]
+        found = decode(direction, work.ids, wishes, options)
+        return [
+            self._assembled(direction, layout, [(sentence, found[sentence, begun]) for sentence, begun in its], options)
+            for layout, its in zip(work.layouts, wishes, strict=True)
+        ]
+
+    def _assembled(
+        self,
+        direction: Direction,
+        layout: Layout,
+        answers: Sequence[tuple[str, Sequence[Hypothesis]]],
+        options: TranslateOptions,
+    ) -> Translation:
+        ways = ways_through([its for _, its in answers], options.n_best)
+        said = [[direction.said(each.tokens) for each in way] for way, _ in ways]
+        spaced = is_spaced(direction.languages[1])
+        texts = [layout.fill(its, spaced) for its in said]
+        empty = Notice("empty", "the model had nothing to say for a sentence")
+        best = [(sentence, its[0].tokens) for sentence, its in answers]
+        return Translation(
+            layout.text, texts[0], ways[0][1], direction.languages,
+            tuple(Candidate(its, total) for its, (_, total) in zip(texts, ways, strict=True) if options.n_best > 1),
+            (*layout.notices, *([empty] if "" in said[0] else [])),
+            partial(self._explain, direction, layout.text, texts[0], best),
+        )  # fmt: skip
+
+    def _whole(self, direction: Direction, text: str, tokens: Sequence[int], total: float) -> Translation:
+        """Of a text that was not split."""
+        said = direction.said(tokens)
+        details = partial(self._explain, direction, text, said, [(text.strip(), tokens)])
+        return Translation(text, said, total, direction.languages, _explain=details)
+
+    def _explain(
+        self, direction: Direction, source: str, translation: str, pairs: Sequence[tuple[str, Sequence[int]]]
+    ) -> Details:
+        self._check_open()
+        return explain(direction, source, translation, pairs)
+
+
+def _windows(texts: Iterator[str]) -> Iterator[list[str]]:
+    """One text at first, so that its translation is soon there, then twice as many each time."""
+    size = 1
+    while window := list(islice(texts, size)):
+        yield window
+        size = min(2 * size, WINDOW)
+
+
+def check_text(name: str, text: str, hint: str | None = None) -> None:
+    if not isinstance(text, str):
+        raise RequestError(f"{name}: expected a string; got {text!r:.60}", hint)

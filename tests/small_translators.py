@@ -1,0 +1,69 @@
+"""A model of seconds that translates Chinese word by word into English and back, with and without language tags."""
+
+import random
+from dataclasses import replace
+
+import torch
+
+from sixfold import modelfile
+from sixfold.config import Config, ModelConfig, TokenizerConfig, TrainingConfig
+from sixfold.model.transformer import build, weights_of
+from sixfold.text.learn import train_tokenizer
+from sixfold.text.tokenizer import Tokenizer
+from sixfold.training.batch import pair_batch
+from sixfold.training.loop import train
+from sixfold.training.state import State
+
+WORDS = {
+    "我": "I", "你": "you", "爱": "love", "看": "watch", "猫": "cats", "狗": "dogs", "水": "water", "书": "books",
+    "山": "mountains", "花": "flowers",
+}  # fmt: skip
+ENDS = {"": "", "。": ".", "！": "!"}
+TAGS = ("zh", "en")
+SHAPE = ModelConfig(d_model=64, heads=2, d_ff=128, encoder_layers=1, decoder_layers=1, norm_position="pre", dropout=0.0)
+TRAINING = TrainingConfig(steps=350, learning_rate=4e-3, warmup=40, schedule="cosine", label_smoothing=0.01)
+
+
+def pair(chance):
+    """A few words in the same order on both sides."""
+    words, end = chance.choices(list(WORDS), k=chance.randint(1, 5)), chance.choice(list(ENDS))
+    return "".join(words) + end, " ".join(WORDS[word] for word in words) + ENDS[end]
+
+
+def learn():
+    """Half of the sources begin with the tag of the target, which may be their own language, and only the tag tells."""
+    chance = random.Random(1)
+    settings = TokenizerConfig(vocab=340, tags=TAGS)
+    tokenizer = train_tokenizer([side for _ in range(300) for side in pair(chance)], settings)
+    config = Config(tokenizer.fit(replace(SHAPE, max_length=64)), settings, TRAINING)
+
+    def example():
+        sides = [tokenizer.encode(side) for side in pair(chance)]
+        source, target = chance.randint(0, 1), chance.randint(0, 1)
+        if source == target and chance.random() < 0.7:
+            target = 1 - source
+        is_tagged = source == target or chance.random() < 0.5
+        return [*([tokenizer.tag(TAGS[target])] if is_tagged else []), *sides[source]], sides[target]
+
+    def batches():
+        while True:
+            yield [pair_batch([example() for _ in range(48)], config.model)]
+
+    model = build(config.model, seed=1)
+    for _ in train(State(model, TRAINING), batches(), config.model, TRAINING):
+        pass
+    return config, weights_of(model), tokenizer
+
+
+def save_models(folder):
+    """One file a direction, and one that is told by tags; what is called German does what the others do."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # matrices this small gain nothing from more
+    config, weights, tokenizer = learn()
+    torch.set_num_threads(threads)
+    files = {name: folder / f"{name}.safetensors" for name in ("zh-en", "en-zh", "de-en", "en-de", "tagged")}
+    for name, path in files.items():
+        source, target = ("zh", "en") if name == "tagged" else name.split("-")
+        its = tokenizer if name == "tagged" else Tokenizer(tokenizer.rust, tokenizer.algorithm)
+        modelfile.save(path, config, weights, its, {"languages": {"source": source, "target": target}})
+    return files

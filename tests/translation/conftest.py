@@ -1,0 +1,25 @@
+"""One model for all these tests, as it takes some seconds to learn."""
+
+import pytest
+from small_translators import save_models
+
+from sixfold.translation.translator import Translator
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory):
+    return save_models(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory):
+    """For what lives longer than a test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SIXFOLD_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="session")
+def translator(models, cache):  # noqa: ARG001
+    with Translator(models["zh-en"], "cpu", 1, "float32") as opened:
+        yield opened

@@ -1,0 +1,87 @@
+"""The direction is the caller's, or follows from the script of the text; where it cannot be told, that is said."""
+
+import pytest
+
+from sixfold.errors import RequestError
+from sixfold.translation.translator import Translator
+
+
+def open_all(models, *names):
+    return Translator([models[name] for name in names], "cpu", 1, "float32")
+
+
+def test_two_models_are_told_apart_by_the_script(models):
+    with open_all(models, "zh-en", "en-zh") as translator:
+        assert translator.directions == [("zh", "en"), ("en", "zh")]
+        assert translator.translate("我爱猫。").text == "I love cats."
+        assert translator.translate("I love cats.").text == "我爱猫。"
+        assert translator.translate("I love cats. I watch mountains!", "auto").text == "我爱猫。我看山！"
+        found = translator.translate_batch(["猫", "dogs", "", "山", "I watch water", "1"])
+        assert [each.text for each in found] == ["cats", "狗", "", "mountains", "我看水", "1"]
+        assert [each.languages[0] for each in found] == ["zh", "en", "zh", "zh", "en", "zh"]
+
+
+def test_the_caller_is_believed(models):
+    with open_all(models, "zh-en", "en-zh") as translator:
+        assert translator.translate("cats", source="zh").languages == ("zh", "en")
+        assert translator.translate("cats", target="en").languages == ("zh", "en")
+        assert translator.translate("猫", "zh", "en").text == "cats"
+
+
+@pytest.mark.parametrize(("source", "target"), [("fr", None), (None, "fr"), ("en", "en"), ("auto", "de"), ("", "en")])
+def test_an_unknown_direction_is_refused_and_the_known_ones_are_named(models, source, target):
+    with (
+        open_all(models, "zh-en", "en-zh") as translator,
+        pytest.raises(RequestError, match="expected one of zh→en, en→zh; got"),
+    ):
+        translator.translate("猫", source, target)
+
+
+def test_languages_of_one_script_are_not_guessed(models):
+    with open_all(models, "de-en", "en-de") as translator:
+        for text in ("cats", "Katzen"):
+            with pytest.raises(RequestError, match="cannot tell which of de→en, en→de this text wants") as caught:
+                translator.translate(text)
+            assert caught.value.hint == "name the languages with source and target"
+        assert translator.translate("cats", "de").languages == ("de", "en")
+        assert translator.translate("123").text == "123"
+
+
+def test_a_script_that_no_model_reads_is_refused(models):
+    with open_all(models, "zh-en", "en-zh") as translator, pytest.raises(RequestError, match="cannot tell which"):
+        translator.translate("Привет, мир")
+
+
+def test_the_only_model_of_a_script_reads_all_its_languages(models):
+    with open_all(models, "zh-en", "de-en") as translator:
+        assert translator.translate("cats").languages == ("de", "en")
+        assert translator.translate("ねこ").languages == ("zh", "en")
+
+
+def test_with_one_direction_nothing_is_detected(models):
+    with open_all(models, "zh-en") as translator:
+        for text in ("cats", "Привет", "猫"):
+            assert translator.translate(text, "auto").languages == ("zh", "en")
+
+
+def test_a_model_with_tags_serves_both_directions(models):
+    with open_all(models, "tagged") as translator:
+        assert translator.directions == [("zh", "en"), ("en", "zh")]
+        found = translator.translate_batch(["我爱猫。", "you watch mountains!", "花"])
+        assert [each.text for each in found] == ["I love cats.", "你看山！", "flowers"]
+        # The tag, not the script, says where to: a Chinese text is asked for in Chinese.
+        assert translator.translate("我爱猫", "en", "zh").text == "我爱猫"
+        for translation in found:
+            assert [token.source for token in translation.tokens] == [link.source for link in translation.alignment]
+            assert all(translation.source[slice(*link.source)].strip() for link in translation.alignment)
+
+
+def test_a_model_without_languages_on_its_card_translates(models):
+    from dataclasses import replace
+
+    from sixfold import modelfile
+
+    for card in ({}, {"languages": ["zh", "en"]}, {"languages": {"source": "", "target": None}}):
+        with Translator(replace(modelfile.load(models["zh-en"]), card=card), "cpu") as translator:
+            assert translator.directions == [("source", "target")]
+            assert translator.translate("猫。狗").text == "cats. dogs"
