@@ -193,6 +193,17 @@ def test_the_commands_of_the_training_guide_do_what_they_say(tmp_path):
     assert len((folder / "clean.tsv").read_text(encoding="utf-8").splitlines()) == 336
 
 
+def test_the_commands_and_the_python_of_the_translating_guide_do_what_they_say(tmp_path, monkeypatch, capsys):
+    folder = follow("docs/guides/translating.md", tmp_path / "guide")
+    said = "Machine learning is interesting\n\nWe need mathematics\n"
+    assert (folder / "letter.en").read_text(encoding="utf-8") == said
+    monkeypatch.chdir(folder)
+    text = (ROOT / "docs/guides/translating.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", text, re.S)
+    exec(compile(block, "translating.md", "exec"), {})
+    assert "I love machine learning" in capsys.readouterr().out
+
+
 def test_the_commands_of_the_doctors_guide_do_what_they_say(tmp_path):
     folder = follow("docs/guides/doctor.md", tmp_path / "guide")
     facts = json.loads((folder / "checkup" / "doctor.json").read_text(encoding="utf-8"))

@@ -24,6 +24,7 @@ VERBS = {
     "summary": "sixfold.cli.summary",
     "tokenizer": "sixfold.cli.tokenizer",
     "train": "sixfold.cli.train",
+    "translate": "sixfold.cli.translate",
 }
 
 

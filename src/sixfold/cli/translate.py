@@ -1,0 +1,231 @@
+"""`sixfold translate`: a text, a file, a pipe, or whatever is typed at a prompt."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import sys
+from contextlib import ExitStack, nullcontext, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, cast, get_args
+
+import typer
+
+from sixfold import modelfile, tensorfile
+from sixfold.cli.translate_file import Job, Partial, Reader, progress, size_of
+from sixfold.config import Compute, TranslateOptions
+from sixfold.errors import ConfigError, DataError, RequestError, SixfoldError
+from sixfold.text.sentences import is_spaced
+from sixfold.translation.result import Translation
+from sixfold.translation.translator import Device, Translator, shipped
+
+ALTERNATIVES = 5
+STANDARD = Path("-")
+LIKE_A_FILE = re.compile(r"[\w./\\~-]+\.[A-Za-z]\w{0,4}")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What was asked for, wherever the text comes from."""
+
+    models: list[Path]
+    source: str | None
+    target: str | None
+    options: TranslateOptions
+    compute: Compute
+    device: Device | None
+    threads: int | None
+    as_json: bool
+    details: bool
+    output: Path | None
+    resume: bool
+
+    def open(self, device: Device) -> Translator:
+        """Ready to work, and able to do what is asked."""
+        translator = Translator(self.models, self.device or device, self.threads, self.compute)
+        translator.direction("", self.source, self.target)
+        return translator
+
+
+def register(app: typer.Typer, name: str) -> None:
+    app.command(name)(translate)
+
+
+def translate(
+    text: Annotated[str | None, typer.Argument(metavar="[TEXT|FILE|-]", help="- or left out: standard input.")] = None,
+    target: Annotated[
+        str | None, typer.Option("--to", help="Language; left out: what the model translates to.")
+    ] = None,
+    source: Annotated[str | None, typer.Option("--from", help="Language; left out: told by the script.")] = None,
+    models: Annotated[list[Path], typer.Option("--model", "-m", help="A model file; repeatable.")] = [],  # noqa: B006
+    beam: Annotated[int, typer.Option(min=1, help="Hypotheses that are followed at once; 1 is fastest.")] = 4,
+    n_best: Annotated[int | None, typer.Option(min=1, help="So many ways to say it; of files, with --json.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="An object a line.")] = False,
+    details: Annotated[bool, typer.Option("--details", help="Tokens and alignment in the JSON of files too.")] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file that is whole or absent.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an --output that was stopped.")] = False,
+    alternatives: Annotated[bool, typer.Option("--alternatives", help="What may come next after --prefix.")] = False,
+    prefix: Annotated[str, typer.Option(help="What the translation begins with.")] = "",
+    split: Annotated[bool, typer.Option("--split/--no-split", help="Lines into sentences.")] = True,
+    device: Annotated[str | None, typer.Option(help="auto, cpu or cuda; left out: cpu for a text, else auto.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Left out: as many as there are cores.")] = None,
+    compute: Annotated[str, typer.Option(help=f"{', '.join(get_args(Compute))}.")] = "int8",
+) -> None:
+    """Translate a text, a file or a pipe: one line in, one line out."""
+    if compute not in get_args(Compute):
+        raise ConfigError(f"--compute: expected one of {', '.join(get_args(Compute))}; got {compute!r}")
+    wish = Wish(
+        models or shipped(), source, target, TranslateOptions(beam, n_best or 1, split=split, prefix=prefix),
+        cast(Compute, compute), cast("Device | None", device), threads, as_json, details, output, resume,
+    )  # fmt: skip
+    path = input_of(text)
+    is_typed = text is None and sys.stdin is not None and sys.stdin.isatty()
+    check(wish, is_lines=path is not None, is_typed=is_typed)
+    if alternatives:
+        if path is not None:
+            raise RequestError("--alternatives: expected a text; got a file or a pipe", "give the text itself")
+        show_alternatives(wish, text or "", n_best or ALTERNATIVES)
+    elif is_typed:
+        converse(wish)
+    elif path is not None:
+        translate_file(wish, path)
+    else:
+        translate_text(wish, text or "")
+
+
+def input_of(text: str | None) -> Path | None:
+    """The file that is meant, `-` for standard input; None where it is the text itself."""
+    if text is None:
+        return STANDARD
+    path = Path(text)
+    try:
+        if not text or (path != STANDARD and not path.exists()):
+            return None
+    except (OSError, ValueError):  # too long for a name, or with a NUL
+        return None
+    if path.is_dir():
+        raise ConfigError(f"{path}: expected a text or a file; got a folder", "name one of its files")
+    return path
+
+
+def check(wish: Wish, is_lines: bool, is_typed: bool) -> None:
+    """Options that do not go together."""
+    if wish.details and not wish.as_json:
+        raise RequestError("--details: expected only with --json, which shows them", "add --json")
+    if wish.resume and (wish.output is None or not is_lines):
+        raise RequestError("--resume: expected a file or a pipe, and the --output to go on with", "name both")
+    if wish.output is not None and is_typed:
+        raise RequestError("--output: expected a text, a file or a pipe; got a terminal", "name the input")
+    if is_lines and not is_typed and wish.options.n_best > 1 and not wish.as_json:
+        raise RequestError("--n-best: expected --json with it, as every line becomes one line", "add --json")
+
+
+def translate_text(wish: Wish, text: str) -> None:
+    # A GPU takes seconds to start.
+    with wish.open("cpu") as translator:
+        said = shown(wish, translator.translate(text, wish.source, wish.target, wish.options))
+    if wish.output is None:
+        print(said)
+    else:
+        with tensorfile.atomic(wish.output) as file:
+            file.write(f"{said}\n".encode())
+    if LIKE_A_FILE.fullmatch(text):
+        print(f"warning: there is no file {text}; its name was translated", file=sys.stderr)
+
+
+def shown(wish: Wish, translation: Translation) -> str:
+    """For a terminal or a program; what to be wary of goes to standard error."""
+    for notice in translation.warnings:
+        print(f"warning: {notice.message}", file=sys.stderr)
+    if wish.as_json:
+        return json.dumps(translation.to_dict(details=True), ensure_ascii=False)
+    if wish.options.n_best > 1:
+        return "\n".join(f"{each.score:.3f}\t{each.text}" for each in translation.n_best)
+    return translation.text
+
+
+def show_alternatives(wish: Wish, text: str, count: int) -> None:
+    prefix = wish.options.prefix
+    with wish.open("cpu") as translator:
+        for each in translator.alternatives(text, prefix, count, wish.source, wish.target):
+            word = next_word(each, prefix)
+            if wish.as_json:
+                print(json.dumps({"prefix": prefix, "next": word} | each.to_dict(), ensure_ascii=False))
+            else:
+                print(f"{each.score:.3f}\t{word}\t{each.text}")
+
+
+def next_word(translation: Translation, prefix: str) -> str:
+    """What follows the prefix; where words are not set apart, a character."""
+    rest = translation.text.removeprefix(" ".join(prefix.split())).strip()
+    if not is_spaced(translation.languages[1]):
+        return rest[:1]
+    return rest.split(maxsplit=1)[0] if rest else ""
+
+
+def converse(wish: Wish) -> None:
+    """A line in, its translation out, until the end of the input."""
+    with suppress(ImportError):
+        import readline  # noqa: F401 -- arrow keys and history
+    cast(Any, sys.stdin).reconfigure(encoding="utf-8", errors="replace")
+    with wish.open("cpu") as translator:
+        known = ", ".join(f"{one}→{other}" for one, other in translator.directions)
+        print(f"sixfold {known}: a line and Enter; Ctrl-D ends", file=sys.stderr)
+        while True:
+            try:
+                text = input("> " if sys.stdout.isatty() else "")
+                print(shown(wish, translator.translate(text, wish.source, wish.target, wish.options)), flush=True)
+            except SixfoldError as error:
+                print(f"error: {error}", file=sys.stderr)
+            except (EOFError, KeyboardInterrupt):
+                print(file=sys.stderr)
+                return
+
+
+def translate_file(wish: Wish, path: Path) -> None:
+    """Line by line, to standard output or a file that can be gone on with."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with ExitStack() as stack:
+        descriptor = open_input(path, stack)
+        size = size_of(descriptor)
+        partial = begun(wish, path, size) if wish.output is not None else None
+        job = Job(wish.open("auto"), wish.source, wish.target, wish.options, wish.as_json, wish.details)
+        is_shown = sys.stderr.isatty() and (partial is not None or not sys.stdout.isatty())
+        opened = partial.open() if partial else nullcontext(sys.stdout.buffer)
+        try:
+            with progress(size, is_shown) as advance, opened as out:
+                job.lines = partial.lines if partial else 0
+                job.run(Reader(descriptor, job.lines), out, advance)
+        except KeyboardInterrupt:
+            if partial is not None:
+                print(f"stopped after {job.lines} lines; the same command with --resume goes on", file=sys.stderr)
+            raise
+    for line in job.report():
+        print(f"warning: {line}", file=sys.stderr)
+
+
+def open_input(path: Path, stack: ExitStack) -> int:
+    if path == STANDARD:
+        if sys.stdin is None:
+            raise DataError("input: standard input is closed", "name a file")
+        return sys.stdin.fileno()
+    try:
+        return stack.enter_context(path.open("rb", buffering=0)).fileno()
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror}") from None
+
+
+def begun(wish: Wish, path: Path, size: int | None) -> Partial:
+    """The output, after a look at what an earlier start left of it."""
+    assert wish.output is not None
+    if path != STANDARD and wish.output.resolve() == path.resolve():
+        raise ConfigError(f"--output: expected another file than the text; got {wish.output}")
+    # Neither device nor threads: work may go on elsewhere.
+    made_from = {
+        "model": [modelfile.load(model, verify=False).checksum for model in wish.models],
+        "input": path.name, "bytes": size, "from": wish.source, "to": wish.target, **asdict(wish.options),
+        "compute": wish.compute, "json": wish.as_json, "details": wish.details,
+    }  # fmt: skip
+    return Partial(wish.output, made_from, wish.resume)

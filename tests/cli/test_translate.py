@@ -1,0 +1,398 @@
+"""`sixfold translate` as a user runs it: texts, files, pipes, a terminal, and a power cut."""
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from commands import complaint, sixfold
+
+from sixfold import modelfile
+from sixfold.model.transformer import weights_of
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+import toy_translation as toy
+
+COMMAND = [sys.executable, "-m", "sixfold", "translate"]
+PAIRS = toy.sentences()[:40]
+SOURCES, TARGETS = zip(*PAIRS, strict=True)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """Knows the sentences of the toy grammar: what is said can be read."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toy, "TRAINING", replace(toy.TRAINING, steps=150))
+        patch.setattr(toy, "MODEL", replace(toy.MODEL, d_model=64, d_ff=128))
+        config, tokenizer, trained = toy.learn(toy.sentences())
+    torch.set_num_threads(before)
+    path = tmp_path_factory.mktemp("model") / "toy.safetensors"
+    card = {"languages": {"source": "zh", "target": "toy"}}
+    modelfile.save(path, config, weights_of(trained), tokenizer, card, storage="int8")
+    return path
+
+
+def translate(model, *arguments):
+    done = sixfold("translate", "--model", model, *arguments)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def piped(model, raw, *arguments):
+    """Standard input and output as bytes."""
+    command = [*COMMAND, "--model", model, *arguments]
+    done = subprocess.run(command, input=raw, capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def started(model, *arguments):
+    """With pipes, and with Ctrl-C as a terminal sets it, whatever started the tests."""
+    program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    program += "from sixfold.cli.main import main; main()"
+    command = [sys.executable, "-c", program, "translate", "--model", model, *arguments]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def lines(texts):
+    return "".join(f"{text}\n" for text in texts)
+
+
+def until(is_so):
+    end = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "in.zh").write_text(lines(SOURCES), encoding="utf-8")
+    return tmp_path / "in.zh", tmp_path / "out.txt"
+
+
+def test_a_text_is_translated(model):
+    done = translate(model, "我爱机器学习")
+    assert (done.stdout, done.stderr) == ("I love machine learning\n", "")
+
+
+def test_a_text_keeps_its_lines_and_may_be_empty(model):
+    assert translate(model, f"  {SOURCES[0]}\n\n{SOURCES[1]}").stdout == f"  {TARGETS[0]}\n\n{TARGETS[1]}\n"
+    assert translate(model, "").stdout == "\n"
+
+
+def test_what_is_no_file_is_a_text_and_what_looks_like_one_gets_a_word_of_warning(model):
+    assert "there is no file letter.txt" in translate(model, "letter.txt").stderr
+    assert translate(model, "我" * 300).stdout  # too long for the name of a file
+
+
+def test_a_text_as_json_has_its_tokens_and_its_alignment(model):
+    found = json.loads(translate(model, "我爱机器学习", "--json").stdout)
+    assert (found["translation"], found["from"], found["to"]) == ("I love machine learning", "zh", "toy")
+    assert found["tokens"][0]["text"] == "I"
+    assert found["alignment"]
+
+
+def test_n_best_of_a_text_are_lines_with_scores_the_best_first(model):
+    rows = [line.split("\t") for line in translate(model, "我爱机器学习", "--n-best", 3).stdout.splitlines()]
+    scores = [float(score) for score, _ in rows]
+    assert scores == sorted(scores, reverse=True)
+    assert len({text for _, text in rows}) == 3
+    assert rows[0][1] == "I love machine learning"
+
+
+def test_alternatives_follow_the_prefix_and_name_the_next_word(model):
+    rows = [
+        line.split("\t") for line in translate(model, "我爱数学", "--alternatives", "--prefix", "I").stdout.splitlines()
+    ]
+    assert len({word for _, word, _ in rows}) == len(rows) > 1
+    assert all(text.startswith((f"I {word}", f"I{word}")) for _, word, text in rows)
+    assert rows[0][1:] == ["love", "I love mathematics"]
+    found = translate(model, "我爱数学", "--alternatives", "--n-best", 2, "--json").stdout.splitlines()
+    assert json.loads(found[0])["next"] == "I"
+    assert len(found) == 2
+
+
+def test_a_prefix_is_what_the_translation_begins_with(model):
+    assert translate(model, "我爱数学", "--prefix", "They").stdout.startswith("They ")
+
+
+def test_a_file_becomes_as_many_lines_in_its_order(model, files):
+    assert translate(model, files[0]).stdout == lines(TARGETS)
+
+
+def test_more_lines_than_a_window_keep_their_order(model):
+    many = [SOURCES[index * 7 % 40] for index in range(3000)]
+    done = piped(model, lines(many).encode(), "--beam", "1")
+    assert done.stdout.decode().count("\n") == 3000
+    single = dict(
+        zip(SOURCES, piped(model, lines(SOURCES).encode(), "--beam", "1").stdout.decode().splitlines(), strict=True)
+    )
+    assert done.stdout.decode().splitlines() == [single[text] for text in many]
+
+
+def test_white_space_blank_lines_line_ends_and_a_missing_last_one_are_kept(model):
+    one, other = (text.encode() for text in SOURCES[:2])
+    said, more = (text.encode() for text in TARGETS[:2])
+    raw = b"\n  %b\t\n \t \n%b\r\n\r\n123\n%b" % (one, other, one)
+    assert piped(model, raw, "-").stdout == b"\n  %b\t\n \t \n%b\r\n\r\n123\n%b" % (said, more, said)
+    assert piped(model, b"").stdout == b""
+    assert piped(model, b"\n").stdout == b"\n"
+
+
+def test_a_byte_order_mark_is_no_text(model):
+    assert piped(model, b"\xef\xbb\xbf123\n").stdout == b"123\n"
+
+
+def test_bytes_that_are_not_utf8_are_replaced_and_counted_once(model):
+    done = piped(model, f"{SOURCES[0]}\n".encode() + b"1\xff\xfe2\n3\x80\n")
+    assert done.stdout.decode() == f"{TARGETS[0]}\n1\ufffd\ufffd2\n3\ufffd\n"
+    assert done.stderr.decode() == "warning: 3 bytes are not UTF-8 and became U+FFFD, first in line 2\n"
+
+
+def test_a_nul_is_a_character_like_others(model):
+    assert piped(model, b"1\x002\n" + SOURCES[0].encode() + b"\x00\n\x00\n").stdout.count(b"\n") == 3
+
+
+def test_a_line_of_a_megabyte_is_one_line(model):
+    done = piped(model, "。".join(SOURCES * 2000).encode() + b"\nlast", "--beam", "1")
+    assert done.stdout.count(b"\n") == 1
+
+
+def test_a_slow_producer_has_each_line_back_before_it_writes_the_next(model):
+    with started(model) as process:
+        for source, target in PAIRS[:3]:
+            process.stdin.write(f"{source}\n".encode())
+            process.stdin.flush()
+            assert process.stdout.readline().decode() == f"{target}\n"
+        process.stdin.close()
+        assert process.wait(30) == 0
+
+
+def test_json_lines_are_one_for_each_line(model, files):
+    found = [json.loads(line) for line in translate(model, files[0], "--json", "--n-best", 2).stdout.splitlines()]
+    assert [each["translation"] for each in found] == list(TARGETS)
+    assert all(len(each["n_best"]) == 2 and "tokens" not in each for each in found)
+    files[0].write_text(lines(SOURCES[:2]), encoding="utf-8")
+    found = [json.loads(line) for line in translate(model, files[0], "--json", "--details").stdout.splitlines()]
+    assert all(each["tokens"] for each in found)
+
+
+def test_an_output_is_whole_and_nothing_is_left_beside_it(model, files, tmp_path):
+    done = translate(model, files[0], "--output", files[1])
+    assert (done.stdout, done.stderr) == ("", "")
+    assert files[1].read_text(encoding="utf-8") == lines(TARGETS)
+    translate(model, SOURCES[0], "--output", tmp_path / "text")
+    assert (tmp_path / "text").read_text(encoding="utf-8") == lines(TARGETS[:1])
+    assert {path.name for path in tmp_path.iterdir() if path.name != "cache"} == {"in.zh", "out.txt", "text"}
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_after_a_kill_resume_goes_on_and_gives_the_same_bytes(form, model, files, tmp_path):
+    raw = lines(SOURCES).encode()
+    whole = piped(model, raw, *form).stdout
+    partial = tmp_path / "out.txt.partial"
+    with started(model, "-", "--output", files[1], *form) as process:
+        process.stdin.write(raw[: raw.index(SOURCES[10].encode()) + 3])
+        process.stdin.flush()
+        until(lambda: partial.exists() and partial.read_bytes().count(b"\n") == 10)
+        process.kill()
+    assert not files[1].exists()
+    with partial.open("ab") as file:
+        file.write(b'{"half a li')
+    with started(model, "-", "--output", files[1], "--resume", *form) as process:
+        process.stdin.write(raw[: raw.index(SOURCES[20].encode())])
+        process.stdin.flush()
+        until(lambda: partial.read_bytes().count(b"\n") == 20)
+        process.kill()
+    piped(model, raw, "-", "--output", files[1], "--resume", *form)
+    assert files[1].read_bytes() == whole
+    assert not partial.exists()
+
+
+def test_resume_does_not_translate_again_what_is_there(model, files, tmp_path):
+    translate(model, files[0], "--output", files[1])
+    half_done(model, files, tmp_path)
+    partial = tmp_path / "out.txt.partial"
+    partial.write_text("kept\n" * 3 + "not", encoding="utf-8")
+    translate(model, files[0], "--output", files[1], "--resume")
+    assert files[1].read_text(encoding="utf-8") == lines(["kept"] * 3 + list(TARGETS[3:]))
+
+
+def half_done(model, files, tmp_path, *more):
+    """What a start on files[0] leaves that is killed after its first window."""
+    text = files[0].read_bytes()
+    os.mkfifo(tmp_path / "in.fifo")
+    process = subprocess.Popen([*COMMAND, "--model", model, tmp_path / "in.fifo", "--output", files[1], *more])
+    with (tmp_path / "in.fifo").open("wb", buffering=0) as fifo:
+        fifo.write(text)
+        until(lambda: (tmp_path / "out.txt.partial").exists() and (tmp_path / "out.txt.partial").stat().st_size)
+        process.kill()
+        process.wait()
+    (tmp_path / "in.fifo").unlink()
+    facts = tmp_path / "out.txt.partial.json"
+    known = json.loads(facts.read_text(encoding="utf-8"))
+    facts.write_text(json.dumps(known | {"input": files[0].name, "bytes": len(text)}), encoding="utf-8")
+
+
+def test_a_partial_is_refused_without_resume_and_with_other_settings(model, files, tmp_path):
+    half_done(model, files, tmp_path)
+    partial = tmp_path / "out.txt.partial"
+    before = partial.read_bytes()
+    start = ["translate", "--model", model, files[0], "--output", files[1]]
+    assert "hint: go on with --resume, or delete the file" in complaint(*start)
+    message = complaint(*start, "--resume", "--beam", 2, "--no-split")
+    assert "begun with other settings: beam: 4 → 2; split: True → False" in message
+    files[0].write_text("另一个\n", encoding="utf-8")
+    assert "bytes: " in complaint(*start, "--resume")
+    (tmp_path / "out.txt.partial.json").write_text("[]", encoding="utf-8")
+    assert "nobody knows what out.txt.partial was made from" in complaint(*start, "--resume")
+    assert partial.read_bytes() == before
+    assert not files[1].exists()
+
+
+def test_resume_with_nothing_to_resume_begins(model, files):
+    translate(model, files[0], "--output", files[1], "--resume")
+    assert files[1].read_text(encoding="utf-8") == lines(TARGETS)
+
+
+def test_an_input_shorter_than_what_is_done_is_refused(model, files, tmp_path):
+    with started(model, "-", "--output", files[1]) as process:
+        process.stdin.write(lines(SOURCES[:5]).encode())
+        process.stdin.flush()
+        until(lambda: (tmp_path / "out.txt.partial").exists() and (tmp_path / "out.txt.partial").stat().st_size)
+        process.kill()
+    with started(model, "-", "--output", files[1], "--resume") as process:
+        _, message = process.communicate(lines(SOURCES[:2]).encode(), timeout=30)
+    assert process.returncode == 2
+    assert b"lines that are translated already; got 2" in message
+
+
+def test_two_processes_do_not_write_one_output(model, files, tmp_path):
+    with started(model, "-", "--output", files[1]) as process:
+        process.stdin.write(lines(SOURCES[:5]).encode())
+        process.stdin.flush()
+        until(lambda: (tmp_path / "out.txt.partial").exists() and (tmp_path / "out.txt.partial").stat().st_size)
+        with started(model, "-", "--output", files[1], "--resume") as second:
+            _, message = second.communicate(b"", timeout=30)
+        assert b"another process is writing it" in message
+        assert second.returncode == 2
+        process.communicate(timeout=30)
+    assert files[1].read_text(encoding="utf-8") == lines(TARGETS[:5])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_says_how_to_go_on(number, model, files, tmp_path):
+    with started(model, "-", "--output", files[1]) as process:
+        process.stdin.write(lines(SOURCES[:5]).encode())
+        process.stdin.flush()
+        until(lambda: (tmp_path / "out.txt.partial").exists() and (tmp_path / "out.txt.partial").stat().st_size)
+        process.send_signal(number)
+        assert process.wait(30) == 130
+        message = process.stderr.read().decode()
+    assert re.fullmatch(r"stopped after \d+ lines; the same command with --resume goes on\n", message)
+
+
+def test_ctrl_c_in_a_pipe_is_quiet(model):
+    with started(model) as process:
+        process.stdin.write(f"{SOURCES[0]}\n".encode())
+        process.stdin.flush()
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        assert process.stderr.read() == b""
+
+
+def test_a_reader_that_leaves_is_no_error(model):
+    command = f"yes 我爱机器学习 | {sys.executable} -m sixfold translate --model {model} | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60)
+    assert (done.stdout, done.stderr) == (b"I love machine learning\n", b"")
+
+
+def on_a_terminal(command, typed):
+    """What a terminal shows after each line that is typed at its prompt; b"\\x03" is Ctrl-C, b"\\x04" Ctrl-D."""
+    child, terminal = pty.fork()
+    if child == 0:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.execv(command[0], list(map(str, command)))
+    seen = b""
+    for keys in typed:
+        while not seen.endswith(b"> "):
+            assert select.select([terminal], [], [], 30)[0], seen
+            seen += os.read(terminal, 1024)
+        seen += b"|"
+        time.sleep(0.2)  # Ctrl-C between the prompt and the waiting for keys would be noticed with the next key
+        os.write(terminal, keys)
+    with suppress(OSError):  # how Linux says that the other side has gone
+        while more := os.read(terminal, 1024) if select.select([terminal], [], [], 30)[0] else b"":
+            seen += more
+    _, status = os.waitpid(child, 0)
+    os.close(terminal)
+    return seen.decode(), os.waitstatus_to_exitcode(status)
+
+
+@pytest.mark.filterwarnings("ignore:.*forkpty:DeprecationWarning")
+@pytest.mark.parametrize("leave", [b"\x04", b"\x03"])
+def test_a_terminal_gets_a_prompt_that_is_left_cleanly(leave, model):
+    typed = [f"{text}\n".encode() for text in SOURCES[:2]]
+    seen, status = on_a_terminal([*COMMAND, "--model", model], [*typed, leave])
+    assert "zh→toy: a line and Enter; Ctrl-D ends" in seen
+    assert all(target in seen for target in TARGETS[:2])
+    assert status == 0
+    assert "Traceback" not in seen
+
+
+@pytest.mark.filterwarnings("ignore:.*forkpty:DeprecationWarning")
+def test_a_terminal_sees_how_far_a_file_is(model, files):
+    seen, status = on_a_terminal([*COMMAND, "--model", model, files[0], "--output", files[1]], [])
+    assert status == 0
+    assert "40 lines" in seen
+    assert files[1].read_text(encoding="utf-8") == lines(TARGETS)
+
+
+def test_a_line_that_no_model_reads_stays_as_it_is(model, tmp_path):
+    file = modelfile.load(model)
+    other = tmp_path / "other.safetensors"
+    card = {"languages": {"source": "en", "target": "toy"}}
+    modelfile.save(other, file.config, file.weights(), file.tokenizer, card)
+    done = piped(model, f"{SOURCES[0]}\nПривет, мир\n{SOURCES[1]}\n".encode(), "--model", other)
+    assert done.stdout.decode() == f"{TARGETS[0]}\nПривет, мир\n{TARGETS[1]}\n"
+    assert done.stderr.decode() == "warning: direction: 1 lines\n"
+
+
+def test_mistakes_are_one_line(model, files, tmp_path):
+    def said(*arguments):
+        return complaint("translate", "--model", model, *arguments)
+
+    assert "expected one of zh→toy; got any→de" in said("你好", "--to", "de")
+    assert "expected one of zh→toy; got any→de" in said(files[0], "--to", "de", "--output", files[1])
+    assert "got a folder" in said(tmp_path)
+    assert "--n-best: expected --json" in said(files[0], "--n-best", 2)
+    assert "--alternatives: expected a text" in said(files[0], "--alternatives")
+    assert "--details: expected only with --json" in said("你好", "--details")
+    assert "--resume: expected" in said(files[0], "--resume")
+    assert "expected another file than the text" in said(files[0], "--output", files[0])
+    assert "cannot write" in said(files[0], "--output", tmp_path / "none" / "out")
+    assert "--compute: expected one of" in said("你好", "--compute", "int4")
+    assert "device: expected auto, cpu or cuda" in said("你好", "--device", "tpu")
+    assert "no.safetensors: No such file" in complaint("translate", "你好", "--model", tmp_path / "no.safetensors")
+    assert {path.name for path in tmp_path.iterdir() if path.name != "cache"} == {"in.zh"}
+
+
+def test_neither_torch_nor_rich_is_loaded_for_a_text(model):
+    command = [sys.executable, "-X", "importtime", *COMMAND[1:], "--model", model, "我爱数学"]
+    loaded = re.findall(r"\| +([\w.]+)$", subprocess.run(command, capture_output=True, text=True).stderr, re.M)
+    assert "sixfold.translation.translator" in loaded
+    assert not {"torch", "rich", "rich.progress"} & set(loaded)
