@@ -82,12 +82,11 @@ def train_peer(
 ) -> tuple[EncoderDecoder, ModelConfig, dict[str, float]]:
     """MarianMTModel from a fresh start by Seq2SeqTrainer, for so many seconds."""
     import transformers
-    from peers import HuggingFace
 
     shape = replace(ready.config.model, norm_position="post", position_layout="halves")
     rate = peer_rate(ready, shape, args, device)
     steps = max(2, int(seconds * rate * 0.98))
-    model = HuggingFace(shape, build(shape)).model  # type: ignore[arg-type]
+    model = fresh(shape)
     trainer = make_trainer(model, ready, shape, steps, args, device)
     clock = Clock(seconds)
     trainer.add_callback(clock.callback(transformers.TrainerCallback))
@@ -101,6 +100,14 @@ def train_peer(
     load_weights(ours, read.weights())
     assert isinstance(ours, EncoderDecoder)
     return ours.to(device), read.config.model, {"seconds": clock.elapsed, "steps": clock.steps, "tokens": tokens}
+
+
+def fresh(shape: ModelConfig) -> Any:
+    """Marian of this shape with the weights that Hugging Face itself starts from."""
+    from peers import HuggingFace
+
+    model = HuggingFace(shape, build(shape)).model  # type: ignore[arg-type]
+    return type(model)(model.config)
 
 
 class Clock:
@@ -127,11 +134,9 @@ class Clock:
 def peer_rate(ready: Ready, shape: ModelConfig, args: argparse.Namespace, device: torch.device) -> float:
     """Steps a second, by a short trial, so that the schedule can end when the time does."""
     import transformers
-    from peers import HuggingFace
 
     count = 4 if args.small else 40
-    model = HuggingFace(shape, build(shape)).model  # type: ignore[arg-type]
-    trainer = make_trainer(model, ready, shape, count, args, device)
+    trainer = make_trainer(fresh(shape), ready, shape, count, args, device)
     times: list[float] = []
 
     class Watch(transformers.TrainerCallback):
@@ -166,7 +171,8 @@ def make_trainer(
     batch = peer_batch(ready, args)
     wanted = {
         "output_dir": str(args.work / "peer-run"), "max_steps": steps, "per_device_train_batch_size": batch,
-        "learning_rate": args.peer_rate, "lr_scheduler_type": "cosine", "warmup_steps": max(1, steps // 5),
+        "learning_rate": args.peer_rate, "lr_scheduler_type": "cosine",
+        "warmup_steps": max(1, int(steps * args.peer_warmup)),
         "adam_beta2": 0.98, "adam_epsilon": 1e-9, "max_grad_norm": 1.0, "label_smoothing_factor": 0.1,
         "bf16": device.type == "cuda", "use_cpu": device.type == "cpu", "optim": "adamw_torch_fused",
         "dataloader_num_workers": 10 if device.type == "cuda" else 0, "save_strategy": "no", "report_to": "none",
@@ -202,6 +208,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--peer-rate", type=float, default=5e-4, help="peak learning rate of Hugging Face's model")
+    parser.add_argument("--peer-warmup", type=float, default=0.3, help="share of its steps")
     parser.add_argument("--peer-compile", action="store_true")
     parser.add_argument("--peer-share", type=int, default=6, help="its batches have 1/N of the pairs of our steps")
     parser.add_argument("--peer-together", type=int, default=1, help="so many of its batches make one of its steps")
