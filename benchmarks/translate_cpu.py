@@ -1,0 +1,400 @@
+"""Translation on a CPU: this project beside Hugging Face generate, plain CTranslate2 and ONNX Runtime.
+
+All run the same weights, tokeniser and search, text in and text out, one after another in every round; medians are
+reported. Before anything is timed, their float32 logits must agree to 1e-4. Without a model the weights are random,
+never choose <eos>, and so make everybody read 25 tokens and write 25.
+
+    python benchmarks/translate_cpu.py --small                       # a quick look; needs transformers and onnxruntime
+    python benchmarks/translate_cpu.py                               # random weights, both shapes
+    python benchmarks/translate_cpu.py DATA --model MODEL --json results.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import logging
+import math
+import os
+import statistics
+import tempfile
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tokenizers
+import torch
+from onnxruntime.quantization import QuantType, quantize_dynamic  # type: ignore[import-untyped]
+from onnxruntime.quantization.shape_inference import quant_pre_process  # type: ignore[import-untyped]
+from torch import Tensor, nn
+from translate_peers import CORES, PEERS, Peer, Sixfold, busy_seconds, start_up, write_huggingface
+
+from sixfold import modelfile
+from sixfold.config import Config, ModelConfig, preset
+from sixfold.engines.cpu import vocabulary
+from sixfold.evaluation.scores import score
+from sixfold.interop.ctranslate2 import convert
+from sixfold.model.attention import Attention
+from sixfold.model.positions import Sinusoid
+from sixfold.model.transformer import EncoderDecoder, build, load_weights, weights_of
+from sixfold.text.tokenizer import Tokenizer
+from sixfold.weights import shapes
+
+LENGTH = 25  # tokens in and out, of random models
+SMALL = replace(preset("small").model, dropout=0.0, max_length=LENGTH + 1)  # ours writes one token less
+BASE = replace(SMALL, d_model=512, heads=8, d_ff=2048, encoder_layers=6, decoder_layers=6)
+SHAPES = {"small": SMALL, "base": BASE}
+TINY = replace(SMALL, d_model=128, heads=4, d_ff=256, encoder_layers=2, decoder_layers=2)
+SETS = ("flores-dev", "wmt17", "tatoeba")
+BEAMS = (1, 4)
+Tensors = list[Tensor]
+EXAMPLE = (3, 5, 7)  # batch, source and past while a graph is traced; no other size may be one of these
+
+
+def random_model(config: ModelConfig, path: Path) -> None:
+    """A tokeniser of numbered words, and weights that never end a sentence."""
+    names = ["<pad>", "<bos>", "<eos>", "<unk>", *(f"w{index}" for index in range(4, config.vocab))]
+    rust = tokenizers.Tokenizer(tokenizers.models.WordLevel({name: i for i, name in enumerate(names)}, "<unk>"))
+    rust.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    weights = weights_of(build(config))
+    # The last norm leans to one side, and what stands for no text lies on the other.
+    side = np.random.default_rng(1).standard_normal(config.d_model).astype(np.float32)
+    side /= np.linalg.norm(side)
+    weights["decoder.norm.bias"] = 4 * side
+    weights["encoder.embedding.token.weight"][:4] = -side
+    modelfile.save(path, Config(model=config), weights, Tokenizer(rust, "foreign"))
+
+
+def prepare(path: Path, folder: Path) -> list[str]:
+    """Write what every contestant opens; check that they agree; name those that can run this model."""
+    model = modelfile.load(path)
+    config, tokenizer = model.config.model, model.tokenizer
+    assert tokenizer is not None, "expected a model with a tokeniser"
+    assert tokenizer.algorithm != "wordpiece", "expected a tokeniser that spells unknown characters by itself"
+    ours = build(config).eval()
+    assert isinstance(ours, EncoderDecoder), "expected an encoder-decoder"
+    load_weights(ours, model.weights())
+    tokenizer.rust.save(str(folder / "tokenizer.json"))
+    (folder / "shape.json").write_text(json.dumps(asdict(config)), encoding="utf-8")
+    (folder / "model.safetensors").symlink_to(path.resolve())
+    # What its converter writes for `--quantization int8`.
+    modelfile.save(folder / "int8.safetensors", model.config, model.weights(), tokenizer, storage="int8")
+    for part, files in {"ctranslate2-int8": "int8.safetensors", "ctranslate2-float32": "model.safetensors"}.items():
+        (folder / part).mkdir()
+        stored = modelfile.load(folder / files)
+        for name, data in convert(stored, vocabulary(stored)).items():
+            (folder / part / name).write_bytes(data)
+    positions = Sinusoid(config.d_model, config.position_layout, config.position_offset)
+    table = positions(torch.arange(config.max_length)[None])[0]
+    np.save(folder / "positions.npy", table.numpy())
+    left_out = {}
+    if not write_huggingface(config, weights_of(ours), folder / "huggingface"):
+        left_out["HF generate f32"] = "transformers has no model of these options that reads our weights"
+    if config.positions == "sinusoidal" and config.groups == config.heads:
+        export_onnx(config, copy.deepcopy(ours), table, folder)
+    else:
+        left_out["ONNX Runtime int8"] = "our graphs for it know neither other positions nor grouped heads"
+    print("".join(f"{name} is left out: {reason}\n" for name, reason in left_out.items()), end="")
+    names = [name for name in PEERS if name not in left_out]
+    check_same(config, ours, [PEERS[name] for name in names if PEERS[name] is not Sixfold], folder)
+    return names
+
+
+class Reader(nn.Module):
+    """The encoder, and its output as keys and values for every layer of the decoder."""
+
+    def __init__(self, model: EncoderDecoder) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, source: Tensor, padding: Tensor) -> tuple[Tensor, ...]:
+        encoded = self.model.encoder(source, padding[:, None, None, :])
+        memory = self.model.decoder.remember(encoded, None)
+        return tuple(each for layer in memory for each in (layer.key, layer.value))
+
+
+class Step(nn.Module):
+    """One token of every row; the rows of a sentence look at one copy of its memory.
+
+    Written out with constant shapes: our own attention, exported, computes shapes at every step.
+    """
+
+    def __init__(self, model: EncoderDecoder, beam: int) -> None:
+        super().__init__()
+        self.model, self.beam = model, beam
+
+    def forward(
+        self, tokens: Tensor, position: Tensor, mask: Tensor, memory: Tensors, past: Tensors, beams: Tensors
+    ) -> tuple[Tensor, ...]:
+        decoder: Any = self.model.decoder
+        present: Tensors = []
+        x = decoder.embedding(tokens, position[None], None)
+        hidden = torch.zeros_like(mask, dtype=x.dtype).masked_fill(~mask, -1e9)[:, None, None]
+        if beams:
+            past = [each[torch.arange(each.size(0))[:, None], beams[1]] for each in past]
+        for index, layer in enumerate(decoder.each_layer()):
+            pair = slice(2 * index, 2 * index + 2)
+            first, second, third = layer.self_attention_norm, layer.cross_attention_norm, layer.feed_forward_norm
+            y, keys_values = self.look_back(layer.self_attention, x if layer.post_norm else first(x), past[pair])
+            x = layer.add(x, y, first)
+            y = self.look_over(layer.cross_attention, x if layer.post_norm else second(x), memory[pair], hidden)
+            x = layer.add(x, y, second)
+            x = layer.add(x, layer.feed_forward(x if layer.post_norm else third(x)), third)
+            present += keys_values
+        logits = self.model.output(x if decoder.norm is None else decoder.norm(x))
+        if not beams:
+            return logits[:, 0].argmax(-1, keepdim=True), *present
+        totals = logits.log_softmax(-1) + beams[0][:, :, None]
+        return *totals.view(-1, self.beam * totals.size(2)).topk(2 * self.beam), *present
+
+    def look_back(self, part: Attention, x: Tensor, past: Tensors) -> tuple[Tensor, Tensors]:
+        width = part.heads * part.d_head
+        query, *new = (
+            each.view(-1, self.beam, part.heads, 1, part.d_head) for each in part.query_key_value(x).split(width, -1)
+        )
+        key, value = present = [torch.cat(each, 3) for each in zip(past, new, strict=True)]
+        mixed = (query * part.d_head**-0.5 @ key.transpose(-1, -2)).softmax(-1) @ value
+        return part.output(mixed.view(-1, self.beam, width)), present
+
+    def look_over(self, part: Attention, x: Tensor, memory: Tensors, hidden: Tensor) -> Tensor:
+        width, (key, value) = part.heads * part.d_head, memory
+        query = nn.functional.linear(x, part.query_key_value.weight[:width], part.query_key_value.bias[:width])
+        query = query.view(-1, self.beam, part.heads, part.d_head).transpose(1, 2) * part.d_head**-0.5
+        mixed = (query @ key.transpose(-1, -2) + hidden).softmax(-1) @ value
+        return part.output(mixed.transpose(1, 2).contiguous().view(-1, self.beam, width))
+
+
+def export_onnx(config: ModelConfig, model: EncoderDecoder, table: Tensor, folder: Path) -> None:
+    """The encoder, and steps for each beam; positions are looked up, where our model computes them every time."""
+    model.encoder.embedding.position = model.decoder.embedding.position = nn.Embedding.from_pretrained(table)
+    pairs = [f"{kind}_{layer}" for layer in range(config.decoder_layers) for kind in ("key", "value")]
+    memories, pasts, presents = ([f"{what}_{pair}" for pair in pairs] for what in ("memory", "past", "present"))
+    batch, source, length = EXAMPLE
+    padding = torch.ones(batch, source, dtype=torch.bool)
+    write_graph(folder / "encoder", Reader(model), (padding.long(), padding), ["source", "padding"], memories)
+    memory = [torch.randn(batch, config.heads, source, config.d_head) for _ in pairs]
+    for beam in BEAMS:
+        past = [torch.randn(batch, beam, config.heads, length, config.d_head) for _ in pairs]
+        beams = [torch.randn(batch, beam), torch.zeros(batch, beam, dtype=torch.long)] if beam > 1 else []
+        write_graph(
+            folder / f"step-{beam}", Step(model, beam),
+            (torch.full((batch, beam), 9), torch.tensor([length]), padding, memory, past, beams),
+            ["tokens", "position", "mask", *memories, *pasts, *["scores", "origin"][: len(beams)]],
+            [*["best", "index"][: beam], *presents],
+        )  # fmt: skip
+
+
+def write_graph(path: Path, module: nn.Module, example: tuple[Any, ...], inputs: list[str], outputs: list[str]) -> None:
+    """In float32, and with int8 weights that have a scale for each output."""
+    plain, ready = f"{path}-float32.onnx", f"{path}-ready.onnx"
+    free = torch.utils._pytree.tree_map(
+        lambda each: {axis: torch.export.Dim.AUTO for axis, size in enumerate(each.shape) if size in EXAMPLE}, example
+    )
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    with warnings.catch_warnings(action="ignore"), torch.no_grad():
+        torch.onnx.export(
+            module.eval(), example, plain, dynamic_shapes=free, input_names=inputs, output_names=outputs,
+            external_data=False, verbose=False,
+        )  # fmt: skip
+        # Folds what is made of weights alone into weights, which else would stay float32.
+        quant_pre_process(plain, ready, skip_symbolic_shape=True)
+        quantize_dynamic(
+            ready, f"{path}-int8.onnx", per_channel=True, weight_type=QuantType.QInt8, op_types_to_quantize=["MatMul"]
+        )
+    Path(ready).unlink()
+
+
+def check_same(config: ModelConfig, ours: EncoderDecoder, peers: Sequence[type[Peer]], folder: Path) -> None:
+    """Log-probabilities of what follows each prefix of a target, in float32, against those of our torch model."""
+    random = np.random.default_rng(1)
+    source, target = (random.integers(4, config.vocab, (3, 9)) for _ in range(2))
+    source[:, -1], target[:, 0] = config.eos, config.bos
+    source[1, 5:] = [config.eos, *[config.pad] * 3]
+    with torch.inference_mode():
+        logits = ours(*map(torch.from_numpy, (source, target, source != config.pad)))
+    for peer in peers:
+        difference = peer(folder, compute="float32").difference(source, target, logits.log_softmax(-1).numpy())
+        print(f"{peer.__name__}: float32 log-probabilities within {difference:.1e} of ours")
+        assert difference < 1e-4, f"{peer.__name__} computes something else"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One thing to time: calls, each with its texts."""
+
+    name: str
+    beam: int
+    calls: Sequence[Sequence[str]]
+
+
+def make_cells(average: Sequence[str], file: Sequence[str]) -> list[Cell]:
+    """Several calls of the small batches, so that one odd sentence does not decide."""
+    cells = []
+    for beam in BEAMS:
+        for batch, count in ((1, 8), (8, 2), (64, 1)):
+            calls = [average[index * batch : (index + 1) * batch] for index in range(count)]
+            cells.append(Cell(f"batch {batch}", beam, calls))
+        cells.append(Cell("file", beam, [file]))
+    return cells
+
+
+def measure(cell: Cell, peers: Mapping[str, Sequence[Peer]], longest: int, args: argparse.Namespace) -> dict[str, Any]:
+    """Median seconds a call. Peers run with their own threads and with one thread a batch, and the better counts."""
+    runs = [(name, peer) for name, ways in peers.items() for peer in ways]
+    seconds: list[list[float]] = [[] for _ in runs]
+    outputs: dict[str, list[str]] = {}
+    for _, peer in runs:
+        peer.translate(cell.calls[0][:64], cell.beam, longest)
+    busy, own, began = busy_seconds(), time.process_time(), time.perf_counter()
+    rounds = args.rounds
+    while max(map(len, seconds)) < rounds:
+        for (name, peer), times in zip(runs, seconds, strict=True):
+            if times and times[0] > args.once:
+                continue
+            time.sleep(0.1)  # threads of the one before may still spin
+            start = time.perf_counter()
+            outputs[name] = [text for texts in cell.calls for text in peer.translate(texts, cell.beam, longest)]
+            times.append((time.perf_counter() - start) / len(cell.calls))
+        if max(times[0] for times in seconds) < 1:
+            rounds = max(args.rounds, 5)
+    others = busy_seconds() - busy - (time.process_time() - own)
+    tried = [(name, peer.workers, times) for (name, peer), times in zip(runs, seconds, strict=True)]
+    medians = {name: min(statistics.median(times) for other, _, times in tried if other == name) for name in peers}
+    share = max(0.0, others / (time.perf_counter() - began) / CORES)
+    return {"cell": cell.name, "beam": cell.beam, "s": medians, "tried": tried, "others": share, "outputs": outputs}
+
+
+def add_floor(row: dict[str, Any], cell: Cell, model: modelfile.ModelFile, args: argparse.Namespace) -> None:
+    """Seconds at the machine's peaks: weights read once a step and multiplied once a row, a file in batches of 64."""
+    config, tokenizer = model.config.model, model.tokenizer
+    assert tokenizer is not None
+    matrices = {name: math.prod(size) for name, size in shapes(config).items() if len(size) == 2}
+    encoder, decoder = (sum(n for name, n in matrices.items() if f"{stack}.layers" in name) for stack in config.stacks)
+    keys = config.decoder_layers * 2 * config.groups * config.d_head * config.d_model  # made once, of the source
+    step = decoder - keys + config.vocab * config.d_model
+
+    operations, from_cache, from_memory, room = args.peaks
+
+    def pass_seconds(weights: int, rows: float) -> float:
+        reading = weights / (from_cache if weights <= room * 1e6 else from_memory)
+        return max(reading, 2 * weights * rows / operations) / 1e9 / CORES
+
+    texts = [[text for call in cell.calls for text in call], list(row["outputs"].values())[-1]]
+    source, target = (sum(map(len, tokenizer.encode_batch(each))) / len(each) + 1 for each in texts)
+    batch = min(len(cell.calls[0]), 64)
+    once = pass_seconds(encoder + keys, batch * source) + target * pass_seconds(step, batch * cell.beam)
+    row |= {"floor": once * len(cell.calls[0]) / batch, "source_tokens": source, "target_tokens": target}
+
+
+def show(title: str, results: Sequence[dict[str, Any]], names: Sequence[str]) -> None:
+    """Milliseconds a call, of the file seconds; then as many times those of the last contestant; then the floor."""
+    *peers, last = names
+    heads = [*names, *(f"{name.split()[0]} ÷ {last.split()[0]}" for name in peers), "floor", "÷ floor", "others"]
+    print(f"\n{title:18}" + "".join(f"{head:>22}" for head in heads))
+    for row in results:
+        unit = 1 if row["cell"] == "file" else 1e3
+        figures = [row["s"][name] * unit for name in names] + [row["s"][name] / row["s"][last] for name in peers]
+        figures += [row["floor"] * unit, row["s"][last] / row["floor"]]
+        cell = f"{row['cell']} " + (f"beam {row['beam']}" if row["beam"] > 1 else "greedy")
+        print(f"{cell:18}" + "".join(f"{figure:22.2f}" for figure in figures) + f"{row['others']:22.0%}")
+
+
+def show_texts(results: Sequence[dict[str, Any]], references: Sequence[str], language: str) -> None:
+    """Of the file: how often each says what the first does, and its BLEU where there is a reference."""
+    for row in results:
+        outputs = row.pop("outputs")
+        first, said = next(iter(outputs.items()))
+        for name, found in outputs.items() if row["cell"] == "file" else ():
+            same = statistics.fmean(a == b for a, b in zip(found, said, strict=True))
+            bleu = score(found, references, language).bleu if references else math.nan
+            row.setdefault("texts", {})[name] = {"same": same, "bleu": bleu}
+            print(f"file, beam {row['beam']}: {name:18} same text as {first}: {same:.1%}, BLEU {bleu:.2f}")
+
+
+def real_texts(model: modelfile.ModelFile, args: argparse.Namespace) -> tuple[list[str], list[str], list[str]]:
+    """Sentences of about the mean length, those of the file, and the references of these."""
+    assert model.tokenizer is not None
+    pairs: list[tuple[str, ...]] = []
+    for name in SETS:
+        sides = [(args.data / "dev" / f"{name}.{code}").read_text(encoding="utf-8").splitlines() for code in args.pair]
+        pairs += [pair for pair in zip(*sides, strict=True) if pair[0].strip()]
+    chosen = np.random.default_rng(1).permutation(len(pairs))[: args.sentences]
+    sources, references = ([pairs[place][side] for place in chosen] for side in (0, 1))
+    lengths = np.array([len(ids) for ids in model.tokenizer.encode_batch(sources)])
+    near = np.argsort(np.abs(lengths - lengths.mean()), kind="stable")[:64]
+    return [sources[place] for place in np.random.default_rng(2).permutation(near)], sources, references
+
+
+def compete(title: str, path: Path, args: argparse.Namespace) -> dict[str, Any]:
+    """All of it for one model."""
+    model = modelfile.load(path)
+    if args.model:
+        average, file, references = real_texts(model, args)
+    else:
+        words = np.random.default_rng(1).integers(4, model.config.model.vocab, (args.sentences, LENGTH - 1))
+        file, references = [" ".join(f"w{word}" for word in row) for row in words], []
+        average = file[:64]
+    with tempfile.TemporaryDirectory() as temporary:
+        names = [name for name in prepare(path, Path(temporary)) if not args.only or name.split()[0] in args.only]
+        peers = {name: [PEERS[name](Path(temporary))] for name in names}
+        for name in names:
+            if PEERS[name].can_share_cores and CORES > 1:
+                peers[name].append(PEERS[name](Path(temporary), workers=CORES))
+        results = []
+        for cell in make_cells(average, file):
+            results.append(measure(cell, peers, 256 if args.model else LENGTH, args))
+            add_floor(results[-1], cell, model, args)
+            print(json.dumps({key: results[-1][key] for key in ("cell", "beam", "s", "others")}), flush=True)
+        show(title, results, names)
+        show_texts(results, references, args.pair[1])
+        programs = [*names, "sixfold translate"] if args.model else names
+        starts = [start_up(name, Path(temporary), average[0], args.starts) for name in programs]
+    print(f"\n{'a fresh process':20}{'opened, s':>12}{'first translation, s':>22}{'resident, MB':>14}")
+    for row in starts:
+        print(f"{row['name']:20}{row['opened_s']:12.2f}{row['first_s']:22.2f}{row['resident_mb']:14.0f}")
+    return {"title": title, "results": results, "starts": starts}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path, nargs="?", help="folder with dev/flores-dev.zh and .en, wmt17 and tatoeba")
+    parser.add_argument("--model", type=Path, help="a trained model file; else random weights")
+    parser.add_argument("--pair", nargs=2, default=("zh", "en"), help="languages, as the files are named")
+    parser.add_argument("--shapes", nargs="*", default=list(SHAPES), help="of random models")
+    parser.add_argument("--only", nargs="*", help="first words of the contestants' names: HF CTranslate2 ONNX sixfold")
+    parser.add_argument("--sentences", type=int, default=2000, help="of the file")
+    parser.add_argument("--rounds", type=int, default=3, help="but 5 where all take less than a second")
+    parser.add_argument("--once", type=float, default=120.0, help="what takes more seconds is run once")
+    parser.add_argument("--starts", type=int, default=5, help="fresh processes of each")
+    parser.add_argument("--small", action="store_true", help="a tiny random model and few sentences")
+    peaks = "of a core: 10⁹ int8 operations a second, GB/s from cache, GB/s from memory, MB that stay in the cache"
+    parser.add_argument("--peaks", type=float, nargs=4, default=(496.0, 30.0, 12.0, 16.0), help=peaks)
+    parser.add_argument("--json", type=Path, help="write the results here")
+    args = parser.parse_args()
+    if args.model and not args.data:
+        parser.error("--model needs DATA, the folder of its sentences")
+    chosen = {name: config for name, config in SHAPES.items() if name in args.shapes}
+    if args.small:
+        args.sentences, args.starts, chosen = min(args.sentences, 100), 1, {"tiny": TINY}
+    load = os.getloadavg()[0]
+    versions = {name: version(name) for name in ("transformers", "ctranslate2", "onnxruntime", "torch")}
+    print(f"{CORES} cores, load of the last minute {load:.2f}, {versions}")
+    with tempfile.TemporaryDirectory() as temporary:
+        models = {args.model.stem: args.model} if args.model else {}
+        for name, config in () if args.model else chosen.items():
+            models[name] = Path(temporary) / f"{name}.safetensors"
+            random_model(config, models[name])
+        everything = [compete(name, path, args) for name, path in models.items()]
+    if args.json:
+        report = {"load": load, "cores": CORES, "versions": versions, "models": everything}
+        args.json.write_text(json.dumps(report, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
