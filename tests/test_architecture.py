@@ -250,7 +250,7 @@ def test_the_commands_of_the_evaluating_guide_do_what_they_say(tmp_path):
 def test_the_commands_and_the_python_of_the_readme_do_what_they_say(tmp_path, monkeypatch, capsys):
     folder = follow("README.md", tmp_path / "readme")
     card = modelfile.load(folder / "toy.safetensors").card
-    assert card["languages"] == ["zh", "en"]
+    assert card["languages"] == {"source": "zh", "target": "en"}
     assert (folder / "ids.txt").read_text().strip()
     monkeypatch.chdir(folder)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
@@ -264,4 +264,8 @@ def test_importing_every_module_works():
     for path in SOURCES:
         name = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
         if not name.endswith("__main__"):
-            importlib.import_module(name.removesuffix(".__init__"))
+            try:
+                importlib.import_module(name.removesuffix(".__init__"))
+            except ModuleNotFoundError as error:
+                if error.name != "triton":  # torch without a GPU comes without it
+                    raise

@@ -127,7 +127,7 @@ def test_a_large_vocabulary_gets_a_shortlist_and_fine_tuning_adds_to_it(command,
     path = base_model(command, pairs, capsys)
     old = modelfile.load(path).shortlist
     assert old is not None
-    assert len(old.targets) > 0
+    assert len(old.always) > 50  # so few pieces are all frequent
     run(finetune(path, pairs, steps=10), capsys)
     new = modelfile.load(pairs / "tuned" / "model.safetensors").shortlist
     for piece in range(len(old.begins) - 1):

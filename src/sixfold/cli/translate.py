@@ -42,7 +42,7 @@ class Wish:
     output: Path | None
     resume: bool
 
-    def open(self, device: Device) -> Translator:
+    def translator(self, device: Device) -> Translator:
         """Ready to work, and able to do what is asked."""
         translator = Translator(self.models, self.device or device, self.threads, self.compute)
         translator.direction("", self.source, self.target)
@@ -124,7 +124,7 @@ def check(wish: Wish, is_lines: bool, is_typed: bool) -> None:
 
 def translate_text(wish: Wish, text: str) -> None:
     # A GPU takes seconds to start.
-    with wish.open("cpu") as translator:
+    with wish.translator("cpu") as translator:
         said = shown(wish, translator.translate(text, wish.source, wish.target, wish.options))
     if wish.output is None:
         print(said)
@@ -148,7 +148,7 @@ def shown(wish: Wish, translation: Translation) -> str:
 
 def show_alternatives(wish: Wish, text: str, count: int) -> None:
     prefix = wish.options.prefix
-    with wish.open("cpu") as translator:
+    with wish.translator("cpu") as translator:
         for each in translator.alternatives(text, prefix, count, wish.source, wish.target):
             word = next_word(each, prefix)
             if wish.as_json:
@@ -170,7 +170,7 @@ def converse(wish: Wish) -> None:
     with suppress(ImportError):
         import readline  # noqa: F401 -- arrow keys and history
     cast(Any, sys.stdin).reconfigure(encoding="utf-8", errors="replace")
-    with wish.open("cpu") as translator:
+    with wish.translator("cpu") as translator:
         known = ", ".join(f"{one}→{other}" for one, other in translator.directions)
         print(f"sixfold {known}: a line and Enter; Ctrl-D ends", file=sys.stderr)
         while True:
@@ -191,9 +191,9 @@ def translate_file(wish: Wish, path: Path) -> None:
         descriptor = open_input(path, stack)
         size = size_of(descriptor)
         partial = begun(wish, path, size) if wish.output is not None else None
-        job = Job(wish.open("auto"), wish.source, wish.target, wish.options, wish.as_json, wish.details)
+        job = Job(wish.translator("auto"), wish.source, wish.target, wish.options, wish.as_json, wish.details)
         is_shown = sys.stderr.isatty() and (partial is not None or not sys.stdout.isatty())
-        opened = partial.open() if partial else nullcontext(sys.stdout.buffer)
+        opened = partial.writing() if partial else nullcontext(sys.stdout.buffer)
         try:
             with progress(size, is_shown) as advance, opened as out:
                 job.lines = partial.lines if partial else 0

@@ -192,7 +192,7 @@ class Partial:
             self._check()
 
     @contextmanager
-    def open(self) -> Iterator[BinaryIO]:
+    def writing(self) -> Iterator[BinaryIO]:
         """Ends in the whole file under its name, unless there is an exception."""
         with self.path.open("ab") as file:
             self._hold(file)
