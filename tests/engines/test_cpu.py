@@ -152,12 +152,12 @@ def test_a_shortlist_bounds_what_is_written(tmp_path):
 
 
 def test_a_long_neighbour_does_not_make_a_short_source_run_on(file):
-    options = SearchOptions(beam=2, min_length=9, max_length=20, max_ratio=0.5)
+    options = SearchOptions(beam=2, min_length=20, max_length=24, max_ratio=1.0)
     engine = CpuEngine(file, "float32", threads=1)
-    short, long = [5, 6, 2], [4, 5] * 9 + [2]
-    alone = [engine.decode([source], options)[0] for source in (short, long)]
-    assert len(alone[0][0].tokens) < len(alone[1][0].tokens)
-    together = engine.decode([short, long], options)
+    sources = [[5, 6] * 5 + [4, 2]] * 10 + [[5, 6] * 4 + [2]] * 10  # 12 and 9 tokens: some share a batch
+    alone = [engine.decode([source], options)[0] for source in sources]
+    assert len(alone[0][0].tokens) > len(alone[-1][0].tokens)
+    together = engine.decode(sources, options)
     assert [[c.tokens for c in each] for each in together] == [[c.tokens for c in each] for each in alone]
 
 

@@ -104,6 +104,20 @@ def test_places_are_taken_again_by_sentences_of_other_lengths(device):
     same(engine.search(sources, options), plainly(model, config, sources, options))
 
 
+@pytest.mark.parametrize("beam", [2, 4])
+def test_hypotheses_that_end_among_others_are_traced_back(beam):
+    """Where one ends before a better one is followed, the followed ones are no longer the first choices."""
+    config = replace(SMALL, output_bias=True)
+    engine, model = engine_of(config)
+    with torch.no_grad():
+        model.output.projection.bias[config.eos] += 4
+    options = SearchOptions(beam=beam, n_best=beam, max_length=12)
+    sources = random_sources(20)
+    found = engine.search(sources, options)
+    assert len({len(one.tokens) for each in found for one in each}) > 5
+    same(found, plainly(model, config, sources, options))
+
+
 def test_two_calls_and_other_options_do_not_disturb_each_other():
     engine, model = engine_of(SMALL)
     for seed in range(4):
