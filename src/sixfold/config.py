@@ -117,7 +117,8 @@ class TokenizerConfig:
 
     algorithm: Algorithm = "bpe"
     vocab: int = 32000
-    tags: tuple[str, ...] = ()  # reserved ids such as <zh> and <en>
+    tags: tuple[str, ...] = ()  # reserved ids, besides those that the corpora ask for
+    simplify: bool = False  # read traditional Chinese as simplified, where the text to learn from is that
     max_piece: int = 16  # longest learned piece, in characters
     sample_lines: int = 500_000  # lines kept in memory while learning, drawn evenly from the whole text
     seed: int = 1

@@ -13,6 +13,7 @@ from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, tra
 
 from sixfold.config import TokenizerConfig
 from sixfold.errors import ConfigError, DataError
+from sixfold.text.simplify import simplified_forms
 from sixfold.text.tokenizer import BYTES, SPECIALS, Tokenizer, is_surrogate
 
 # A piece never crosses these borders. Han and other scripts part, digits stand alone, and no run is longer than 64
@@ -32,6 +33,12 @@ def train_tokenizer(lines: Iterable[str], config: TokenizerConfig, progress: boo
             f"({len(reserved)} ids are reserved for specials, tags and bytes); got {config.vocab}"
         )
     sample, characters = draw(lines, config.sample_lines, config.seed)
+    forms = simplified_forms(characters) if config.simplify else {}
+    if forms:
+        table = {ord(one): other for one, other in forms.items()}
+        sample = [line.translate(table) for line in sample]
+        for one in forms.keys() & characters.keys():
+            characters[forms[one]] += characters.pop(one)
     alphabet = choose_alphabet(characters, room // 2)
     if not alphabet:
         raise DataError("tokenizer: expected text to learn from; got none")
@@ -54,7 +61,10 @@ def train_tokenizer(lines: Iterable[str], config: TokenizerConfig, progress: boo
         final.pre_tokenizer = isolate_unknown(alphabet & final.get_vocab().keys(), pieces)
     final.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
     # Through JSON once, so that a fresh tokeniser is to the last digit the one that will be loaded.
-    return Tokenizer.from_json(Tokenizer(final, config.algorithm, config.tags).to_json())
+    known = final.get_vocab()
+    pairs = [pair for pair in forms.items() if pair[1] in known]
+    fold = "".join(one for one, _ in pairs), "".join(other for _, other in pairs)
+    return Tokenizer.from_json(Tokenizer(final, config.algorithm, config.tags, fold).to_json())
 
 
 def draw(lines: Iterable[str], size: int, seed: int) -> tuple[list[str], Counter[str]]:

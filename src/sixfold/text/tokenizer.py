@@ -47,10 +47,14 @@ class Encoding:
 class Tokenizer:
     """A trained tokeniser. Made by `train_tokenizer`, or loaded; it never changes."""
 
-    def __init__(self, rust: tokenizers.Tokenizer, algorithm: str, tags: Sequence[str] = ()) -> None:
+    def __init__(
+        self, rust: tokenizers.Tokenizer, algorithm: str, tags: Sequence[str] = (), fold: Sequence[str] = ("", "")
+    ) -> None:
+        """`fold` are characters, and as many others that they are read as."""
         self.rust = rust
         self.algorithm = algorithm
         self.tags = tuple(tags)
+        self.fold = str.maketrans(*fold)
         self._json: str | None = None
 
     @cached_property
@@ -89,6 +93,10 @@ class Tokenizer:
             raise RequestError(f"tag: expected one of those this tokeniser was trained with ({known}); got {name!r}")
         return len(SPECIALS) + self.tags.index(name)
 
+    def known_tags(self, name: str) -> tuple[int, ...]:
+        """Its id, if it is a tag here."""
+        return (self.tag(name),) if name in self.tags else ()
+
     def encode(self, text: str) -> list[int]:
         return self.encode_batch([text])[0]
 
@@ -96,10 +104,14 @@ class Tokenizer:
         encodings = self._encode(texts)
         if self.algorithm != "wordpiece":
             return [encoding.ids for encoding in encodings]
-        return [self._spelt(text, encoding).ids for text, encoding in zip(texts, encodings, strict=True)]
+        return [self._spelt(self.read(text), found).ids for text, found in zip(texts, encodings, strict=True)]
 
     def encode_with_offsets(self, text: str) -> Encoding:
-        return self._spelt(text, self._encode([text])[0])
+        return self._spelt(self.read(text), self._encode([text])[0])
+
+    def read(self, text: str) -> str:
+        """As it is understood: each character, or the one that it is read as."""
+        return text.translate(self.fold) if self.fold else text
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of these ids; specials and tags are left out, bytes that form no character become U+FFFD."""
@@ -157,7 +169,7 @@ class Tokenizer:
 
     def _encode(self, texts: Sequence[str]) -> list[tokenizers.Encoding]:
         try:
-            return list(self.rust.encode_batch(list(texts), add_special_tokens=False))
+            return list(self.rust.encode_batch(list(map(self.read, texts)), add_special_tokens=False))
         except (UnicodeEncodeError, TypeError):
             where = next((index for text in texts for index, char in enumerate(text) if is_surrogate(char)), None)
             if where is None:
@@ -187,9 +199,13 @@ class Tokenizer:
             "version": VERSION,
             "algorithm": self.algorithm,
             "tags": self.tags,
+            **self._fold_state(),
             "rust": json.loads(self.rust.to_str()),
         }
         return json.dumps(state, ensure_ascii=False, separators=(",", ":"))
+
+    def _fold_state(self) -> dict[str, Any]:
+        return {"fold": ["".join(map(chr, self.fold)), "".join(map(chr, self.fold.values()))]} if self.fold else {}
 
     @classmethod
     def from_json(cls, text: str, where: str = "tokenizer") -> Tokenizer:
@@ -202,7 +218,8 @@ class Tokenizer:
                 raise ModelFileError(
                     f"{where}: tokeniser format {state['version']} is newer than {VERSION}", "upgrade sixfold"
                 )
-            tokenizer = cls(tokenizers.Tokenizer.from_str(json.dumps(state["rust"])), state["algorithm"], state["tags"])
+            rust = tokenizers.Tokenizer.from_str(json.dumps(state["rust"]))
+            tokenizer = cls(rust, state["algorithm"], state["tags"], state.get("fold", ("", "")))
             # Kept as read: the Rust library may write the scores of a unigram model back with another last digit.
             tokenizer._json = text
             return tokenizer

@@ -1,0 +1,53 @@
+"""Traditional Chinese read as simplified, in place, by a tokeniser that has only seen simplified text."""
+
+import sys
+
+import pytest
+
+from sixfold.config import TokenizerConfig
+from sixfold.errors import ConfigError
+from sixfold.text.learn import train_tokenizer
+from sixfold.text.tokenizer import Tokenizer
+
+TEXT = ["机器学习很有趣", "他后来喜欢干净的面条", "乾隆皇帝", "乾隆年间", "干净", "Machine learning"] * 20
+SIMPLE = TokenizerConfig(vocab=420, simplify=True)
+
+
+@pytest.fixture(scope="module", params=["bpe", "wordpiece", "unigram"])
+def tokenizer(request):
+    return train_tokenizer(TEXT, TokenizerConfig(request.param, vocab=420, simplify=True))
+
+
+def test_both_scripts_are_the_same_to_it(tokenizer):
+    for traditional, simplified in (("機器學習很有趣", "机器学习很有趣"), ("他後來喜歡麵條", "他后来喜欢面条")):
+        assert tokenizer.encode(traditional) == tokenizer.encode(simplified)
+        found = tokenizer.encode_with_offsets(traditional)
+        assert found.offsets == tokenizer.encode_with_offsets(simplified).offsets
+        assert tokenizer.decode(found.ids) == simplified
+
+
+def test_a_form_that_the_text_uses_itself_stays(tokenizer):
+    assert tokenizer.decode(tokenizer.encode("乾隆")) == "乾隆"
+
+
+def test_a_form_whose_simplified_one_was_never_seen_stays(tokenizer):
+    assert tokenizer.decode(tokenizer.encode("龍")) == "龍"
+
+
+def test_it_survives_being_saved(tokenizer):
+    again = Tokenizer.from_json(tokenizer.to_json())
+    assert again.encode("機器") == tokenizer.encode("机器")
+    assert again.to_json() == tokenizer.to_json()
+
+
+def test_without_it_nothing_is_folded():
+    plain = train_tokenizer(TEXT, TokenizerConfig(vocab=420))
+    assert plain.decode(plain.encode("機器學習")) == "機器學習"
+    assert "fold" not in plain.to_json()[:200]
+
+
+def test_the_package_that_it_needs_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "opencc", None)
+    with pytest.raises(ConfigError, match=r"tokenizer\.simplify: expected the package opencc") as caught:
+        train_tokenizer(TEXT, SIMPLE)
+    assert "sixfold[chinese]" in caught.value.hint
