@@ -25,7 +25,7 @@ from training import SMALL, example
 from sixfold import recipe as recipes
 from sixfold.config import ModelConfig
 from sixfold.data.batching import rows_of_epoch
-from sixfold.data.store import Store
+from sixfold.data.tokens import Store
 from sixfold.interop.huggingface import load_folder
 from sixfold.model.transformer import EncoderDecoder, build, load_weights
 from sixfold.recipe import Recipe
@@ -66,8 +66,8 @@ class Pairs(torch.utils.data.Dataset):
     """The rows that our loader saw, epoch after epoch, as Hugging Face wants them."""
 
     def __init__(self, store: Store, shape: ModelConfig, seed: int, epochs: int) -> None:
-        weights = [corpus.weight for corpus in store.corpora]
-        self.rows = np.concatenate([rows_of_epoch(store.ends, weights, seed, epoch) for epoch in range(epochs)])
+        drawn = [rows_of_epoch(store.ends, store.weights, seed, epoch) for epoch in range(epochs)]
+        self.rows = np.concatenate(drawn)
         self.store, self.shape = store, shape
 
     def __len__(self) -> int:
@@ -196,13 +196,13 @@ def make_trainer(
 
 def scores(model: EncoderDecoder, shape: ModelConfig, ready: Ready, dev: tuple[TextSet, ...]) -> dict[str, float]:
     validator = Validator(model, shape, ready.tokenizer, ready.config.training)
-    return {texts.name: validator.score(texts, ready.languages[1], beam=4)[0].bleu for texts in dev}
+    return {texts.name: validator.score(texts, beam=4)[0].bleu for texts in dev}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--recipe", type=Path, default=Path(__file__).parents[1] / "recipes" / "zh-en.toml")
+    parser.add_argument("--recipe", type=Path, default=Path(__file__).parents[1] / "recipes" / "zh-en-base.toml")
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--device", default="cuda")

@@ -18,14 +18,14 @@ import numpy as np
 
 from sixfold import recipe as recipes
 from sixfold.data.shortlist import Options, Shortlist, build
-from sixfold.data.store import Store
+from sixfold.data.tokens import Part, Store
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.training.display import Display
 from sixfold.training.evaluate import TextSet
 from sixfold.training.interrupt import Interrupt
-from sixfold.training.prepare import Preparation, find
+from sixfold.training.prepare import Preparation, find, with_tags
 
-RECIPE = Path(__file__).parents[1] / "recipes" / "zh-en.toml"
+RECIPE = Path(__file__).parents[1] / "recipes" / "zh-en-base.toml"
 BATCHES = (1, 8, 32)
 Pairs = list[tuple[list[int], list[int]]]
 
@@ -37,14 +37,14 @@ def prepare(args: argparse.Namespace) -> tuple[Store, Tokenizer, tuple[TextSet, 
     kept = preparation.clean(recipe.config.data)
     dev = preparation.dev_sets(kept, recipe.config)
     left_out = {source for texts in dev for source in texts.sources}
-    tokenizer = preparation.learn_tokenizer(kept, left_out, recipe.config.tokenizer)
+    settings = with_tags(recipe.config.tokenizer, preparation.sources, recipe.config.data.both_ways)
+    tokenizer = preparation.learn_tokenizer(kept, left_out, settings)
     return preparation.tokenize(kept, tokenizer, left_out, recipe.config.data), tokenizer, dev
 
 
 def turned(store: Store) -> Store:
-    """The other direction; that <eos> is now at the end of the targets changes nothing for a shortlist."""
-    turned = replace(store, source=store.target, source_ends=store.target_ends)
-    return replace(turned, target=store.source, target_ends=store.source_ends)
+    """The other direction."""
+    return replace(store, readings=tuple(Part(number, back=True) for number in range(len(store.corpora))))
 
 
 def peak() -> float:

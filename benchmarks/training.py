@@ -28,7 +28,7 @@ from model_forward import ceiling, flops
 from sixfold import recipe as recipes
 from sixfold.config import ModelConfig, TrainingConfig, preset
 from sixfold.data.loader import Loader, Order
-from sixfold.data.store import Store
+from sixfold.data.tokens import Store
 from sixfold.model.transformer import build
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.training.batch import Batch, collate
@@ -149,7 +149,7 @@ def queued(examples: Iterator[list[dict]], collator: Callable) -> Iterator[dict]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--recipe", type=Path, default=Path(__file__).parents[1] / "recipes" / "zh-en.toml")
+    parser.add_argument("--recipe", type=Path, default=Path(__file__).parents[1] / "recipes" / "zh-en-base.toml")
     parser.add_argument("--work", type=Path, required=True, help="where the tokens are kept")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--small", action="store_true")

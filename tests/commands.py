@@ -1,7 +1,11 @@
-"""The `sixfold` command in a process of its own, as a user runs it."""
+"""The `sixfold` command, in a process of its own, as a user runs it, or in this one."""
 
 import subprocess
 import sys
+
+import pytest
+
+from sixfold.cli.main import main
 
 
 def sixfold(*arguments):
@@ -19,3 +23,12 @@ def complaint(*arguments):
     assert all(line.startswith("hint: ") for line in hint)
     assert len(hint) <= 1
     return done.stderr
+
+
+def run_here(capsys, *words, status=0):
+    """What the command said; where minutes of starting processes would add up."""
+    with pytest.raises(SystemExit) as done:
+        main(list(map(str, words)))
+    said = capsys.readouterr()
+    assert done.value.code == status, said.err
+    return said

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sixfold.data.corpus import Corpus
-from sixfold.data.store import Store
+from sixfold.data.tokens import Store
 
 LENGTHS = st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), min_size=1, max_size=200)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 
 from sixfold import modelfile
-from sixfold.config import Config, ModelConfig, TokenizerConfig, TrainingConfig
+from sixfold.config import Config, DataConfig, ModelConfig, TokenizerConfig, TrainingConfig
 from sixfold.model.transformer import build, weights_of
 from sixfold.text.learn import train_tokenizer
 from sixfold.text.tokenizer import Tokenizer
@@ -65,5 +65,6 @@ def save_models(folder):
     for name, path in files.items():
         source, target = ("zh", "en") if name == "tagged" else name.split("-")
         its = tokenizer if name == "tagged" else Tokenizer(tokenizer.rust, tokenizer.algorithm)
-        modelfile.save(path, config, weights, its, {"languages": {"source": source, "target": target}})
+        its_config = replace(config, data=DataConfig(both_ways=name == "tagged"))
+        modelfile.save(path, its_config, weights, its, {"languages": {"source": source, "target": target}})
     return files

@@ -142,6 +142,7 @@ class DataConfig:
 
     source: str = ""  # language codes such as zh; empty: from the names of the files, else from their script
     target: str = ""
+    both_ways: bool = False  # learn each pair in both directions; a tag before the source names the target
     skip: tuple[str, ...] = ()  # filters to leave off
     max_characters: int = 1000  # of either side; a longer pair is dropped
     max_ratio: float = 4.0  # of the lengths of the two sides, a Han character counting as three letters

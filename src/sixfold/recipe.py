@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from sixfold.config import Config, from_tree
 from sixfold.errors import ConfigError, DataError
 from sixfold.settings import assign, check_types, read_toml, require, section_from
+
+Way = Literal["both", "forward", "back"]
 
 
 @dataclass(frozen=True)
@@ -19,8 +21,11 @@ class CorpusConfig:
     files: tuple[str, ...] = ()
     name: str = ""  # empty: from the file
     weight: float = 1.0  # how often each pair is seen in an epoch; at 0.5 half of them are, in turn
+    way: Way = "both"  # with data.both_ways, the one that a corpus is good for: a translated side is a poor target
+    tag: str = ""  # put before each source, as "bt" for what a machine translated back
     columns: tuple[str, ...] = ()  # of a TSV, counted from 1, or of JSON lines by name; empty: the first two
-    bleu: float = 0.0  # of a test set: what the recipe reached, and how far off another run may be
+    bleu: float = 0.0  # of a dev or test set: what the recipe reached, and how far off another run may be
+    bleu_back: float = 0.0  # the same from target to source, with data.both_ways
     tolerance: float = 1.0
 
     def __post_init__(self) -> None:
@@ -29,7 +34,8 @@ class CorpusConfig:
         require(len(self.columns) in (0, 2), "corpus.columns", "none, or source and target", list(self.columns))
         require(0 < self.weight <= 1000, "corpus.weight", "above 0, at most 1000", self.weight)
         require("/" not in self.name and "\\" not in self.name, "corpus.name", "a name without slashes", self.name)
-        require(self.bleu >= 0 and self.tolerance >= 0, "corpus.bleu", "0 or more", (self.bleu, self.tolerance))
+        for name in ("bleu", "bleu_back", "tolerance"):
+            require(getattr(self, name) >= 0, f"corpus.{name}", "0 or more", getattr(self, name))
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,11 @@ class Recipe:
     test: tuple[CorpusConfig, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)  # what the file itself says, before defaults
     start: str = ""  # a model file to go on from, instead of random weights
+
+
+def set_name(name: str, source: str, target: str) -> str:
+    """What a dev or test set is called that is translated both ways."""
+    return f"{name}.{source}-{target}"
 
 
 def load(path: Path) -> Recipe:

@@ -1,12 +1,13 @@
 """A shortlist holds the translations of a source, is as long as asked for, and is generous where little is known."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from sixfold.data.shortlist import Meetings, Options, build, learn, merge, steps
-from sixfold.data.store import Store
+from sixfold.data.tokens import Part, Store
 
 EOS, NAME = 2, 5
 VOCAB = 700
@@ -58,7 +59,7 @@ def test_rates_are_those_of_plain_loops():
                     linked[piece, word] += rates[piece, word] / called
         seen = Counter(piece for source, _ in pairs for piece in source)
         rates = {link: count / seen[link[0]] for link, count in linked.items()}
-    meetings = Meetings.of(store_of(made_up(60)), np.arange(60), VOCAB, EOS, np.array([EOS]))
+    meetings = Meetings.of(store_of(made_up(60)), np.arange(60), VOCAB, EOS, np.array([EOS]), np.empty(0, int))
     found = [dict(zip(*each, strict=True)) for each in learn(meetings, VOCAB, 3, lambda _: None)]
     for (piece, word), rate in rates.items():
         assert found[piece].get(word, 0.0) == pytest.approx(rate, rel=1e-3, abs=2e-5)
@@ -137,7 +138,7 @@ def test_the_same_store_gives_the_same_lists_and_tells_how_far_it_is(learnt):
     first, second = (build(learnt, VOCAB, EOS, told.append) for _ in range(2))
     assert np.array_equal(first.begins, second.begins)
     assert np.array_equal(first.targets, second.targets)
-    assert sum(told) == 2 * steps(VOCAB)
+    assert sum(told) == 2 * steps(learnt, VOCAB)
 
 
 def test_short_pairs_are_learnt_from_first():
@@ -165,3 +166,25 @@ def test_merged_lists_hold_what_either_holds(learnt):
     for piece in range(VOCAB):
         assert listed(both, piece) == listed(one, piece) | listed(other, piece)
     assert set(both.always) == set(one.always) | set(other.always)
+
+
+def test_both_directions_have_lists_of_their_own_and_the_tag_brings_what_is_always_there(learnt):
+    there, back = 6, 7  # the tags
+    store = replace(learnt, readings=(Part(0, False, (there,)), Part(0, True, (back,))), eos=EOS)
+    told: list[int] = []
+    both = build(store, VOCAB, EOS, told.append)
+    assert sum(told) == steps(store, VOCAB) == 2 * steps(learnt, VOCAB)
+    alone = build(learnt, VOCAB, EOS)
+    turned = build(replace(learnt, readings=(Part(0, True),), eos=EOS), VOCAB, EOS)
+    for piece in SOURCES:
+        assert listed(both, piece) == listed(alone, piece)  # a source of the one is never a source of the other
+    assert set(both.always) == set(alone.always) & set(turned.always)
+    for tag, one in ((there, alone), (back, turned)):
+        assert listed(both, tag) == set(one.always)
+    pairs = made_up(200, seed=2)
+    forwards = [([there, *source], target) for source, target in pairs]
+    backwards = [([back, *target], source) for source, target in pairs]
+    assert covered(both, forwards) == covered(alone, pairs)
+    assert covered(both, backwards) == covered(turned, [(target, source) for source, target in pairs])
+    sizes = [len(both.candidates(source)) for source, _ in forwards]
+    assert sizes == [len(set(alone.candidates(source))) for source, _ in pairs]

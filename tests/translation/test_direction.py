@@ -85,3 +85,25 @@ def test_a_model_without_languages_on_its_card_translates(models):
         with Translator(replace(modelfile.load(models["zh-en"]), card=card), "cpu") as translator:
             assert translator.directions == [("source", "target")]
             assert translator.translate("猫。狗").text == "cats. dogs"
+
+
+def test_between_languages_that_are_written_alike_the_caller_must_choose(models):
+    with open_all(models, "de-en", "en-de") as translator:
+        with pytest.raises(RequestError, match="all are written alike"):
+            translator.check_told()
+        translator.check_told(target="en")
+        translator.check_told(source="en")
+    with open_all(models, "zh-en", "en-zh") as translator:
+        translator.check_told()
+        with pytest.raises(RequestError, match="got any→fr"):
+            translator.check_told(target="fr")
+
+
+def test_a_model_for_both_ways_whose_card_names_no_tag_is_refused(models):
+    from dataclasses import replace
+
+    from sixfold import modelfile
+
+    file = replace(modelfile.load(models["tagged"]), card={"languages": {"source": "zh-Hans", "target": "en"}})
+    with pytest.raises(RequestError, match="zh-Hans"):
+        Translator(file, "cpu")

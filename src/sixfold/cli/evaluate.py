@@ -115,7 +115,7 @@ def chosen_measures(texts: TestSet, ter: bool, comet: Path | None) -> dict[str, 
 
 def translated(name: str, model: ModelFile, texts: TestSet, decoding: Decoding) -> list[str]:
     with bar(f"translating with {name}", len(texts)) as advance:
-        return systems.translate(model, texts.sources, decoding, lambda count: advance(count, ""))
+        return systems.translate(model, texts, decoding, lambda count: advance(count, ""))
 
 
 @contextmanager

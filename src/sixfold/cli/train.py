@@ -30,6 +30,9 @@ def train(
     dev: Annotated[
         list[Path], typer.Option("--dev", help="A dev set: one file of pairs, or given twice, source and target.")
     ] = [],  # noqa: B006
+    both_ways: Annotated[
+        bool, typer.Option("--both-ways", help="One model that translates in both directions.")
+    ] = False,
     data: Annotated[Path | None, typer.Option(help="Where a recipe's corpora are; left out: beside it.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
@@ -37,6 +40,7 @@ def train(
     """Train a translator from raw parallel text. Stop it at any moment; the same command goes on."""
     from sixfold.training.run import train as begin
 
+    changes = [*(["data.both_ways=true"] if both_ways else []), *changes]
     outcome = begin(files, out, preset, changes, dev, data, device)
     tell(outcome, {} if as_json else None)
 

@@ -45,7 +45,7 @@ class Wish:
     def translator(self, device: Device) -> Translator:
         """Ready to work, and able to do what is asked."""
         translator = Translator(self.models, self.device or device, self.threads, self.compute)
-        translator.direction("", self.source, self.target)
+        translator.check_told(self.source, self.target)
         return translator
 
 
@@ -149,8 +149,9 @@ def shown(wish: Wish, translation: Translation) -> str:
 def show_alternatives(wish: Wish, text: str, count: int) -> None:
     prefix = wish.options.prefix
     with wish.translator("cpu") as translator:
+        read = translator.direction(text, wish.source, wish.target).tokenizer.read(prefix)
         for each in translator.alternatives(text, prefix, count, wish.source, wish.target):
-            word = next_word(each, prefix)
+            word = next_word(each, read)
             if wish.as_json:
                 print(json.dumps({"prefix": prefix, "next": word} | each.to_dict(), ensure_ascii=False))
             else:

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from sixfold.config import DataConfig
 from sixfold.errors import ConfigError, DataError
-from sixfold.recipe import CorpusConfig
+from sixfold.recipe import CorpusConfig, Way
 from sixfold.text.languages import guess_language, language_of, languages_of
 
 Progress = Callable[[int], None]
@@ -49,6 +49,8 @@ class Corpus:
     weight: float = 1.0
     columns: tuple[str, ...] = ()
     languages: tuple[str, str] = ("", "")  # the names that JSON may give to the two sides
+    way: Way = "both"
+    tag: str = ""
 
     def __post_init__(self) -> None:
         if self.columns and len(self.files) == 2:
@@ -68,7 +70,8 @@ class Corpus:
     @classmethod
     def from_config(cls, config: CorpusConfig, folder: Path, languages: tuple[str, str] = ("", "")) -> Corpus:
         files = tuple(folder / file for file in config.files)
-        return cls(config.name or uncompressed(files[0]).stem, files, config.weight, config.columns, languages)
+        name = config.name or uncompressed(files[0]).stem
+        return cls(name, files, config.weight, config.columns, languages, config.way, config.tag)
 
     @property
     def format(self) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from sixfold.data.batching import padding_share, plan, rows_of_epoch, steps_of
 from sixfold.data.packing import Lines, Packed, line_lengths, pack
-from sixfold.data.store import Store
+from sixfold.data.tokens import Store
 from sixfold.errors import DataError
 from sixfold.text.tokenizer import Tokenizer
 
@@ -103,8 +103,7 @@ class Loader(Generic[Made]):
 
     def epoch(self, number: int) -> list[list[Packed]]:
         """All steps of an epoch, for all ranks; a batch that is not packed has one pair a row."""
-        weights = [corpus.weight for corpus in self.store.corpora]
-        rows = rows_of_epoch(self.store.ends, weights, self.order.seed, number)
+        rows = rows_of_epoch(self.store.ends, self.store.weights, self.order.seed, number)
         if len(rows) == 0:
             raise DataError("corpus.weight: expected weights that leave pairs in an epoch; none is left")
         seed, budget = self.order.seed, self.order.micro_tokens

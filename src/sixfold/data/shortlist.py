@@ -9,11 +9,11 @@ are on every list anyway, can be left out of the work.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sixfold.data.store import Store
+from sixfold.data.tokens import Store
 from sixfold.modelfile import Shortlist
 
 CHUNK = 50_000  # pairs that are read at once
@@ -35,16 +35,43 @@ class Options:
     tried: int = 500  # sentences that this average is taken over
 
 
-def steps(vocab: int, options: Options | None = None) -> int:
+def directions(store: Store) -> list[Store]:
+    """The pairs of each direction that a store is read in."""
+    parts = [tuple(part for part in store.parts if part.back == back) for back in (False, True)]
+    return [replace(store, readings=some) for some in parts if some] if all(parts) else [store]
+
+
+def steps(store: Store, vocab: int, options: Options | None = None) -> int:
     """What `build` will report to `advance` all told, at most."""
-    return (options or Options()).rounds * vocab
+    return (options or Options()).rounds * vocab * len(directions(store))
 
 
 def build(
     store: Store, vocab: int, eos: int, advance: Advance = lambda _: None, options: Options | None = None
 ) -> Shortlist:
-    """Learn from the pairs of a store; the same store and options give the same lists."""
-    options = options or Options()
+    """Learn from the pairs of a store; the same store and options give the same lists.
+
+    Each direction by itself: the tag that its sources begin with then calls for what is always a candidate there.
+    """
+    parts = directions(store)
+    built = [build_one(each, vocab, eos, advance, options or Options(), len(parts) == 1) for each in parts]
+    if len(built) == 1:
+        return built[0]
+    told = [_tell(lists, each.parts[0].tags[0]) for lists, each in zip(built, parts, strict=True)]
+    always = np.intersect1d(built[0].always, built[1].always)
+    return replace(merge(told[0], told[1]), always=always)
+
+
+def _tell(lists: Shortlist, tag: int) -> Shortlist:
+    """What is always a candidate, on the list of a tag instead, whose own is empty."""
+    begins = lists.begins.copy()
+    begins[tag + 1 :] += len(lists.always)
+    targets = np.insert(lists.targets, lists.begins[tag], lists.always)
+    return Shortlist(lists.always[:0], begins, targets)
+
+
+def build_one(store: Store, vocab: int, eos: int, advance: Advance, options: Options, alone: bool = True) -> Shortlist:
+    """Of one direction; where there is another, a piece that is no source of this one has its list from there."""
     count = min(len(store), options.pairs)
     drawn = np.arange(count) * len(store) // max(count, 1)  # evenly spread, so that every corpus has its share
     counts = np.zeros(vocab, np.int64)
@@ -53,18 +80,22 @@ def build(
     order = np.argsort(-counts, kind="stable")[: options.frequent]
     always = np.union1d(order[counts[order] > 0], [eos])
     chosen = _shortest(store, drawn, options.links)
-    meetings = Meetings.of(store, chosen, vocab, eos, always)
+    tags = np.array(
+        sorted({tag for part in store.parts for tag in part.tags}), np.int64
+    )  # they say nothing of the text
+    meetings = Meetings.of(store, chosen, vocab, eos, always, tags)
     found = learn(meetings, vocab, options.rounds, advance)
     found[eos] = always[:0], np.empty(0, np.float32)
     # Times linked, over the root of the times seen: chance explains a few links of a frequent piece, not of a rare one.
-    roots = np.sqrt(np.diff(meetings.begins)).astype(np.float32)
+    seen = np.diff(meetings.begins)
+    roots = np.sqrt(seen).astype(np.float32)
     strong = [(targets, rates * root) for (targets, rates), root in zip(found, roots, strict=True)]
     tried = drawn[:: max(1, len(drawn) // options.tried)]
     threshold = _threshold(store, tried, strong, (options.candidates - len(always)) * len(tried))
     lists = []
     for piece, (targets, strength) in enumerate(strong):
         # Names, numbers and code are copied; a Han character that no target has ever held is not.
-        itself = [piece] if counts[piece] and piece not in always else []
+        itself = [piece] if counts[piece] and (alone or seen[piece]) and piece not in always else []
         lists.append(np.union1d(targets[strength >= threshold], itself))
     begins = np.cumsum([0, *map(len, lists)])
     return Shortlist(always.astype(np.int32), begins.astype(np.int32), np.concatenate(lists).astype(np.int32))
@@ -118,7 +149,9 @@ class Meetings:
     bounds: np.ndarray  # where the targets of each pair begin, and where the last end
 
     @classmethod
-    def of(cls, store: Store, rows: np.ndarray, vocab: int, eos: int, without: np.ndarray) -> Meetings:
+    def of(
+        cls, store: Store, rows: np.ndarray, vocab: int, eos: int, without: np.ndarray, tags: np.ndarray
+    ) -> Meetings:
         """Without some target pieces. <eos> is in every source: it stands for what no other piece calls for."""
         count, wanted = len(rows), np.ones(vocab, bool)
         wanted[without] = False
@@ -127,8 +160,9 @@ class Meetings:
         for begin, some in zip(range(0, count, CHUNK), _chunks(rows), strict=True):
             source, target, source_lengths, target_lengths = store.gather(some)
             here = np.arange(len(some))
-            keys = np.concatenate([source, np.full(len(some), eos)]) * count + begin
-            keys += np.concatenate([np.repeat(here, source_lengths), here])
+            says = ~np.isin(source, tags)
+            keys = np.concatenate([source[says], np.full(len(some), eos)]) * count + begin
+            keys += np.concatenate([np.repeat(here, source_lengths)[says], here])
             sources.append(_distinct(keys))
             keys = np.repeat(here, target_lengths) * vocab + target
             keys = _distinct(keys[wanted[target]])

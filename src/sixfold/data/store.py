@@ -20,6 +20,7 @@ from sixfold.config import DataConfig
 from sixfold.data.cleaning import Cleaner, Report, Seen, hash_of
 from sixfold.data.corpus import Corpus, Pair
 from sixfold.data.ledger import Ledger
+from sixfold.data.tokens import Store
 from sixfold.errors import DataError
 from sixfold.text.tokenizer import Tokenizer
 
@@ -63,7 +64,8 @@ def clean(
     corpora: Sequence[Corpus], languages: tuple[str, str], config: DataConfig, folder: Path, advance: Advance
 ) -> Kept:
     """Which lines to keep. What an earlier call found is gone on from; one that ended is only read."""
-    rules = {name: value for name, value in asdict(config).items() if name not in ("dev_pairs", "max_tokens")}
+    later = ("both_ways", "dev_pairs", "max_tokens")  # settings that change nothing here
+    rules = {name: value for name, value in asdict(config).items() if name not in later}
     key = key_of([[corpus.digest(), corpus.columns] for corpus in corpora], languages, rules)
     ledger = Ledger(folder / f"clean-{key}", {"line": np.uint32, "hash": np.uint64})
     if not ledger.done:
@@ -91,74 +93,24 @@ def _clean(ledger: Ledger, corpora: Sequence[Corpus], cleaner: Cleaner, advance:
     ledger.commit({"ends": ends, "report": cleaner.report.to_dict()}, done=True)
 
 
-@dataclass(frozen=True)
-class Store:
-    """Token ids of every pair, mapped from disk. Sources end in <eos>; targets are bare."""
-
-    source: np.ndarray
-    target: np.ndarray
-    source_ends: np.ndarray
-    target_ends: np.ndarray
-    lines: np.ndarray
-    corpora: Sequence[Corpus]
-    ends: Sequence[int]  # where the pairs of each corpus end
-    too_long: int  # pairs left out for data.max_tokens
-    key: str = ""  # of the corpora, the tokeniser and what was left out
-
-    def __len__(self) -> int:
-        return len(self.lines)
-
-    def lengths(self) -> tuple[np.ndarray, np.ndarray]:
-        """Tokens of every source and of every target with its <eos>."""
-        source, target = (_lengths(ends) for ends in (self.source_ends, self.target_ends))
-        target += 1
-        return source, target
-
-    def gather(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The ids of these pairs one after another, and their lengths: source, target, source and target lengths."""
-        source, source_lengths = _gather(self.source, self.source_ends, rows)
-        target, target_lengths = _gather(self.target, self.target_ends, rows)
-        return source, target, source_lengths, target_lengths
-
-    def where(self, row: int) -> str:
-        """The file and line that a pair came from."""
-        corpus = self.corpora[int(np.searchsorted(self.ends, row, side="right"))]
-        return corpus.where(int(self.lines[row]))
-
-
-def _lengths(ends: np.ndarray) -> np.ndarray:
-    """From where each ends; without copies, which count when there are hundreds of millions."""
-    lengths = np.empty(len(ends), np.int32)
-    lengths[:1] = ends[:1]
-    np.subtract(ends[1:], ends[:-1], out=lengths[1:], casting="unsafe")
-    return lengths
-
-
-def _gather(ids: np.ndarray, ends: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    begins = np.where(rows > 0, ends[rows - 1], 0)
-    lengths = ends[rows] - begins
-    places = np.arange(lengths.sum()) + np.repeat(begins - np.cumsum(lengths) + lengths, lengths)
-    return ids[places].astype(np.int64), lengths
-
-
 def tokenize(
     kept: Kept, tokenizer: Tokenizer, left_out: set[str], config: DataConfig, folder: Path, advance: Advance
 ) -> Store:
-    """Tokenise what was kept, but for sources in `left_out`, the dev set's."""
+    """Tokenise what was kept, but for what dev and test sets hold, `left_out`: as source, and both ways as target."""
     key = key_of(kept.key, tokenizer.to_json(), sorted(left_out), config.max_tokens)
     kind = np.uint16 if tokenizer.vocab <= 2**16 else np.uint32
     columns = {"source": kind, "target": kind, "source_end": np.int64, "target_end": np.int64, "line": np.uint32}
     ledger = Ledger(folder / f"tokens-{key}", columns)
     if not ledger.done:
         with ledger:
-            _tokenize(ledger, kept, tokenizer, left_out, config.max_tokens, advance)
+            _tokenize(ledger, kept, tokenizer, left_out, config, advance)
     source, target, source_ends, target_ends, lines = map(ledger.read, columns)
     notes = ledger.notes
     return Store(source, target, source_ends, target_ends, lines, kept.corpora, notes["ends"], notes["too_long"], key)
 
 
 def _tokenize(
-    ledger: Ledger, kept: Kept, tokenizer: Tokenizer, left_out: set[str], longest: int, advance: Advance
+    ledger: Ledger, kept: Kept, tokenizer: Tokenizer, left_out: set[str], config: DataConfig, advance: Advance
 ) -> None:
     reached, too_long = ledger.notes.get("reached", 0), ledger.notes.get("too_long", 0)
     ends = list(ledger.notes.get("ends", []))
@@ -175,10 +127,13 @@ def _tokenize(
                 f"{corpus.files[0]}: has lost lines since it was cleaned", "put it back, or use another --out"
             )
         reached += len(part)
-        part = [pair for pair in part if pair.source not in left_out]
+        part = [pair for pair in part if left_out.isdisjoint(pair[1 : 3 if config.both_ways else 2])]
         sources = [[*ids, eos] for ids in tokenizer.encode_batch([pair.source for pair in part])]
         targets = tokenizer.encode_batch([pair.target for pair in part])
-        fits = [max(len(source), len(target) + 1) <= longest for source, target in zip(sources, targets, strict=True)]
+        fits = [
+            max(len(source), len(target) + 1) <= config.max_tokens
+            for source, target in zip(sources, targets, strict=True)
+        ]
         too_long += fits.count(False)
         for side, rows in (("source", sources), ("target", targets)):
             chosen = [row for row, fit in zip(rows, fits, strict=True) if fit]

@@ -105,13 +105,15 @@ def open_model(path: Path) -> ModelFile:
     return load_all(path)[0][0]
 
 
-def translate(model: ModelFile, sources: Sequence[str], options: Decoding, advance: Advance) -> list[str]:
-    """In the order of `sources`, each as one sentence, whatever it holds."""
+def translate(model: ModelFile, texts: TestSet, options: Decoding, advance: Advance) -> list[str]:
+    """In the order of the sources, each as one sentence, whatever it holds, into the language of the references."""
+    sources = texts.sources
     wanted = TranslateOptions(options.beam, split=False)
     result: list[str] = []
     with Translator(model, "cpu", options.threads or None, options.compute) as translator:
+        target = texts.language if any(other == texts.language for _, other in translator.directions) else None
         for first in range(0, len(sources), WINDOW):
-            some = translator.translate_batch(sources[first : first + WINDOW], options=wanted)
+            some = translator.translate_batch(sources[first : first + WINDOW], None, target, wanted)
             # A line feed would shift all lines after it in the file of translations.
             result += [" ".join(each.text.split()) for each in some]
             advance(len(some))
@@ -119,14 +121,16 @@ def translate(model: ModelFile, sources: Sequence[str], options: Decoding, advan
 
 
 def target_language(texts: TestSet, models: Sequence[ModelFile]) -> str:
-    """As said or named; else as the models' cards say; else as the script tells."""
+    """As said or named; else as the models' cards say; else, or where they know two, as the script tells."""
     if texts.language:
         return texts.language
+    guess = guess_language(texts.references[:1000])
     for model in models:
         languages = model.card.get("languages")
         if isinstance(languages, dict) and isinstance(languages.get("target"), str) and languages["target"]:
-            return str(languages["target"])
-    return guess_language(texts.references[:1000])
+            is_source = model.config.data.both_ways and guess == languages.get("source")
+            return guess if is_source else str(languages["target"])
+    return guess
 
 
 def names_of(paths: Sequence[Path]) -> list[str]:

@@ -17,6 +17,7 @@ from sixfold.engines.gpu import GpuEngine
 from sixfold.evaluation.scores import Scores, score
 from sixfold.model.stepper import translate_stepper
 from sixfold.model.transformer import EncoderDecoder
+from sixfold.recipe import set_name
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.training.batch import pair_batch
 from sixfold.training.distributed import ALONE, Group
@@ -33,9 +34,17 @@ class TextSet:
     name: str
     sources: Sequence[str]
     references: Sequence[str]
+    languages: tuple[str, str] = ("", "")
 
     def first(self, count: int) -> TextSet:
-        return TextSet(self.name, self.sources[:count], self.references[:count])
+        return replace(self, sources=self.sources[:count], references=self.references[:count])
+
+    def both_ways(self) -> tuple[TextSet, TextSet]:
+        """From source to target and back, each under a name of its own."""
+        one, other = self.languages
+        there = replace(self, name=set_name(self.name, one, other))
+        back = TextSet(set_name(self.name, other, one), self.references, self.sources, (other, one))
+        return there, back
 
 
 class Validator:
@@ -69,17 +78,22 @@ class Validator:
                 new = weights[name]
                 weight.copy_(new if isinstance(new, Tensor) else torch.from_numpy(np.array(new)))
 
-    def score(self, texts: TextSet, language: str, beam: int) -> tuple[Scores, list[str]]:
-        translations = self.translate(texts.sources, beam)
-        return score(translations, texts.references, language), translations
+    def score(self, texts: TextSet, beam: int) -> tuple[Scores, list[str]]:
+        translations = self.translate(texts, beam)
+        return score(translations, texts.references, texts.languages[1]), translations
 
     @torch.inference_mode()
-    def translate(self, texts: Sequence[str], beam: int) -> list[str]:
+    def translate(self, texts: TextSet, beam: int) -> list[str]:
         """In the order of `texts`; sentences of like length share a batch."""
-        return self.group.collect(self._translate(self.group.deal(texts), beam))
+        return self.group.collect(self._translate(self.group.deal(self.read(texts)), beam))
 
-    def _translate(self, texts: Sequence[str], beam: int) -> list[str]:
-        encoded = [[*ids[: self.longest], self.shape.eos] for ids in self.tokenizer.encode_batch(texts)]
+    def read(self, texts: TextSet) -> list[list[int]]:
+        """The ids of the sources, without <eos>; before them the target's tag, where the model has learnt with tags."""
+        tags = self.tokenizer.known_tags(texts.languages[1])
+        return [[*tags, *ids][: self.longest] for ids in self.tokenizer.encode_batch(texts.sources)]
+
+    def _translate(self, texts: Sequence[list[int]], beam: int) -> list[str]:
+        encoded = [[*ids, self.shape.eos] for ids in texts]
         result = [""] * len(texts)
 
         def decode(places: list[int]) -> None:
@@ -96,8 +110,8 @@ class Validator:
     @torch.inference_mode()
     def loss(self, texts: TextSet) -> float:
         """Nats a token of the reference, without label smoothing."""
-        sides = (self.tokenizer.encode_batch(side) for side in (texts.sources, texts.references))
-        pairs = self.group.deal([(x[: self.longest], y[: self.longest]) for x, y in zip(*sides, strict=True)])
+        sides = self.read(texts), self.tokenizer.encode_batch(texts.references)
+        pairs = self.group.deal([(x, y[: self.longest]) for x, y in zip(*sides, strict=True)])
         totals = torch.zeros(2, dtype=torch.float64)  # loss and tokens
 
         def add(places: list[int]) -> None:

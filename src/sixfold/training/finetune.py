@@ -43,9 +43,10 @@ def _corpus(files: Sequence[Path], name: str) -> CorpusConfig:
 
 def table(before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]]) -> list[str]:
     """What became of each set."""
-    lines = [f"{'':12} {'before':>15} {'after':>15}   (BLEU, chrF)"]
+    width = max(12, *map(len, after))
+    lines = [f"{'':{width}} {'before':>15} {'after':>15}   (BLEU, chrF)"]
     for name, scores in after.items():
         was = before[name]
         cells = [f"{each['bleu']:7.2f} {each['chrf']:7.2f}" for each in (was, scores)]
-        lines.append(f"{name:12} {cells[0]} {cells[1]}   {scores['bleu'] - was['bleu']:+.2f} BLEU")
+        lines.append(f"{name:{width}} {cells[0]} {cells[1]}   {scores['bleu'] - was['bleu']:+.2f} BLEU")
     return lines

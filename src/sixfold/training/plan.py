@@ -64,6 +64,7 @@ def tune(settings: Mapping[str, Any], start: Config) -> Config:
     rate = 10 * gentle if settings.get("training", {}).get("lora") else gentle
     own = {
         "model": to_dict(start.model), "tokenizer": to_dict(start.tokenizer),
+        "data": {"both_ways": start.data.both_ways},
         "training": {"schedule": "cosine", "learning_rate": rate, "compile": "off", "patience": 5},
     }  # fmt: skip
     return from_dict(merge(own, settings))

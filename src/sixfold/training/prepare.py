@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
@@ -14,8 +14,9 @@ from sixfold import tensorfile
 from sixfold.config import Config, DataConfig, TokenizerConfig
 from sixfold.data import store
 from sixfold.data.corpus import Corpus, languages_in
-from sixfold.data.store import Kept, Store, key_of
-from sixfold.errors import DataError
+from sixfold.data.store import Kept, key_of
+from sixfold.data.tokens import Store, both_ways, one_way
+from sixfold.errors import ConfigError, DataError
 from sixfold.recipe import Recipe
 from sixfold.settings import require
 from sixfold.text.learn import train_tokenizer
@@ -38,11 +39,14 @@ class Sources:
         return sum(corpus.size for corpus in self.train)
 
 
-def find(recipe: Recipe, folder: Path) -> Sources:
-    """Open what the recipe names; every file must be there before anything is begun."""
+def find(recipe: Recipe, folder: Path, known: tuple[str, str] = ("", "")) -> Sources:
+    """Open what the recipe names; every file must be there before anything is begun.
+
+    `known` are the languages of a model to start from, for files that do not say theirs.
+    """
     if not recipe.corpus:
         raise DataError("corpus: expected files to learn from; got none", "name two files of lines or one of pairs")
-    languages = languages_in(recipe.config.data, recipe.corpus[0], folder)
+    languages = completed(languages_in(recipe.config.data, recipe.corpus[0], folder), known)
     sides = [
         tuple(Corpus.from_config(config, folder, languages) for config in configs)
         for configs in (recipe.corpus, recipe.dev, recipe.test)
@@ -54,12 +58,34 @@ def find(recipe: Recipe, folder: Path) -> Sources:
     return Sources(sides[0], sides[1], sides[2], languages)
 
 
-def read_set(corpus: Corpus) -> TextSet:
+def completed(languages: tuple[str, str], known: tuple[str, str]) -> tuple[str, str]:
+    """With what is not said taken from two languages that are known."""
+    one, other = languages
+    if not one and not other:
+        return known
+    if one and other:
+        return languages
+    missing = known[1] if (one or other) == known[0] else known[0]
+    return (one or missing, other or missing) if (one or other) in known else languages
+
+
+def read_set(corpus: Corpus, languages: tuple[str, str]) -> TextSet:
     """A dev or test set as it is: nothing is cleaned away that a user would be measured by."""
     pairs = list(corpus.pairs())
     if not pairs:
         raise DataError(f"{corpus.files[0]}: expected sentences to translate; the file is empty")
-    return TextSet(corpus.name, [pair.source for pair in pairs], [pair.target for pair in pairs])
+    return TextSet(corpus.name, [pair.source for pair in pairs], [pair.target for pair in pairs], languages)
+
+
+def with_tags(config: TokenizerConfig, sources: Sources, both: bool) -> TokenizerConfig:
+    """Those that the user wants, and those that the corpora need: languages where a model learns both ways, origins."""
+    if both and len(set(filter(None, sources.languages))) < 2:
+        raise ConfigError(
+            f"data.both_ways: expected two languages; got {' and '.join(map(repr, sources.languages))}",
+            "--set data.source=zh --set data.target=en",
+        )
+    needed = (*(sources.languages if both else ()), *(corpus.tag for corpus in sources.train if corpus.tag))
+    return replace(config, tags=tuple(dict.fromkeys((*config.tags, *needed))))
 
 
 @dataclass(frozen=True)
@@ -83,23 +109,27 @@ class Preparation:
     def dev_sets(self, kept: Kept, config: Config, of_each: bool = False) -> tuple[TextSet, ...]:
         """The sets that the user named, or one split off all corpora, or one off each."""
         if self.sources.dev:
-            return tuple(map(read_set, self.sources.dev))
-        if not of_each:
-            return (self._split_off(kept, range(len(kept)), "dev", config),)
-        bounds = [0, *kept.ends]
-        return tuple(
-            self._split_off(kept, range(begin, end), corpus.name, config)
-            for begin, end, corpus in zip(bounds[:-1], bounds[1:], kept.corpora, strict=True)
-        )
+            return tuple(read_set(corpus, self.sources.languages) for corpus in self.sources.dev)
+        parts = [range(begin, end) for begin, end in zip([0, *kept.ends], kept.ends, strict=False)]
+        if of_each:
+            named = zip(kept.corpora, parts, strict=True)
+            return tuple(self._split_off(kept, part, corpus.name, config) for corpus, part in named)
+        # What a machine has translated is nothing to be measured by.
+        real = [
+            part for corpus, part in zip(kept.corpora, parts, strict=True) if corpus.way == "both" and not corpus.tag
+        ]
+        whole = real in ([], parts)
+        return (self._split_off(kept, range(len(kept)) if whole else list(chain(*real)), "dev", config),)
 
-    def _split_off(self, kept: Kept, pairs_of: range, name: str, config: Config) -> TextSet:
+    def _split_off(self, kept: Kept, pairs_of: Sequence[int], name: str, config: Config) -> TextSet:
         count = min(config.data.dev_pairs, len(pairs_of) // 20)
         if count == 0:
             raise DataError(
                 f"corpus: expected at least 20 pairs, to split a dev set off; got {len(pairs_of)}",
                 "name a dev set with --dev",
             )
-        path = self.folder / f"dev-{key_of(kept.key, pairs_of.start, count, config.training.seed)}.json"
+        key = key_of(kept.key, pairs_of[0], count, config.training.seed)
+        path = self.folder / f"dev-{key}.json"
         if not path.exists():
             random = np.random.default_rng(config.training.seed)
             wanted = {pairs_of[place] for place in random.choice(len(pairs_of), count, replace=False).tolist()}
@@ -108,25 +138,28 @@ class Preparation:
             with tensorfile.atomic(path) as file:
                 file.write(json.dumps(pairs, ensure_ascii=False).encode())
         pairs = json.loads(path.read_text(encoding="utf-8"))
-        return TextSet(name, [source for source, _ in pairs], [target for _, target in pairs])
+        sides = [source for source, _ in pairs], [target for _, target in pairs]
+        return TextSet(name, *sides, self.sources.languages)
 
     def learn_tokenizer(self, kept: Kept, left_out: set[str], config: TokenizerConfig) -> Tokenizer:
         """From both sides of what was kept."""
         path = self.folder / f"tokenizer-{key_of(kept.key, repr(config), sorted(left_out))}.json"
         if not path.exists():
             with self.display.reading("learning a tokeniser", self.sources.size) as advance:
-                pairs = (pair for pair in kept.pairs(advance) if pair.source not in left_out)
+                pairs = (pair for pair in kept.pairs(advance) if left_out.isdisjoint(pair[1:]))
                 texts: Iterator[str] = (text for pair in pairs for text in pair[1:])
                 first = next(texts, None)
                 if first is None:
                     raise DataError("corpus: every pair is in the dev or test sets", "name other sets with --dev")
                 learned = train_tokenizer(chain([first], texts), config)
+            if learned.fold:
+                self.display.say(f"{len(learned.fold):,} traditional characters are read as simplified ones")
             with tensorfile.atomic(path) as file:
                 file.write(learned.to_json().encode())
         return Tokenizer.load(path)
 
     def tokenize(self, kept: Kept, tokenizer: Tokenizer, left_out: set[str], config: DataConfig) -> Store:
-        """The tokens of all that was kept, but for sources of the dev and test sets."""
+        """All that was kept, but for sources of the dev and test sets, to be read the ways that are asked for."""
         with self.display.reading("tokenising", self.sources.size) as advance:
             tokens = store.tokenize(kept, tokenizer, left_out, config, self.folder, advance)
         if tokens.too_long:
@@ -135,11 +168,11 @@ class Preparation:
             )
         measured = len(kept) - len(tokens) - tokens.too_long
         if measured:
-            why = "their source is in the dev or test sets" if self.sources.dev else "split off as the dev set"
+            why = "what they say is in the dev or test sets" if self.sources.dev else "split off as the dev set"
             self.display.say(f"{measured:,} pairs left out: {why}")
         if len(tokens) == 0:
             raise DataError(
                 f"corpus: none of {len(kept):,} pairs is left to learn from",
                 "raise data.max_tokens, or name other sets",
             )
-        return tokens
+        return (both_ways if config.both_ways else one_way)(tokens, tokenizer, self.sources.languages)

@@ -17,6 +17,7 @@ from sixfold.data.cleaning import Report
 from sixfold.data.corpus import Corpus
 from sixfold.errors import DataError, SixfoldError
 from sixfold.evaluation.systems import TestSet, names_of
+from sixfold.recipe import set_name
 from sixfold.text.lines import read_lines
 
 
@@ -185,14 +186,25 @@ def read_sets(folder: Path, known: Mapping[str, Any]) -> Iterator[ScoredSet]:
     for path in sorted(folder.glob("*.translated.txt")):
         name = path.name.removesuffix(".translated.txt")
         translations = list(read_lines(path))
+        whole, language, back = whole_set(known, name)
         try:
-            pairs = set_pairs(folder, known, name, len(translations))
+            pairs = set_pairs(folder, known, whole, len(translations))
         except DataError as error:
             yield ScoredSet(name, translations, None, str(error))
             continue
-        sources, references = [source for source, _ in pairs], [reference for _, reference in pairs]
-        language = str(known["asked"].get("languages", {}).get("target", ""))
+        sources, references = ([pair[side] for pair in pairs] for side in ((1, 0) if back else (0, 1)))
         yield ScoredSet(name, translations, TestSet(sources, references, [""] * len(pairs), language))
+
+
+def whole_set(known: Mapping[str, Any], name: str) -> tuple[str, str, bool]:
+    """Of a set that was translated: its name, the language it was translated into, and whether that is its source."""
+    languages = known["asked"].get("languages", {})
+    one, other = str(languages.get("source", "")), str(languages.get("target", ""))
+    if known.get("config", {}).get("data", {}).get("both_ways"):
+        for source, target in ((one, other), (other, one)):
+            if name.endswith(set_name("", source, target)):
+                return name.removesuffix(set_name("", source, target)), target, source == other
+    return name, other, False
 
 
 def set_pairs(folder: Path, known: Mapping[str, Any], name: str, count: int) -> list[tuple[str, str]]:

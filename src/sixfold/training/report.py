@@ -34,6 +34,7 @@ def report_page(records: Sequence[Record]) -> str:
         return comparison_of_runs(records)
     record = records[0]
     source, target = record.languages
+    arrow = "↔" if record.config.get("data.both_ways") else "→"
     pairs = f" · {record.card['pairs']:,} pairs" if isinstance(record.card.get("pairs"), int) else ""
     sections = [
         Section(state(record), [figures(key_figures(record))]),
@@ -44,7 +45,7 @@ def report_page(records: Sequence[Record]) -> str:
         *data_sections(record),
         Section("Settings", settings(record)),
     ]
-    return render(f"Run {record.name}", f"{source or '?'} → {target or '?'}{pairs}", sections)
+    return render(f"Run {record.name}", f"{source or '?'} {arrow} {target or '?'}{pairs}", sections)
 
 
 def comparison_of_runs(records: Sequence[Record]) -> str:

@@ -17,7 +17,7 @@ from sixfold.data.loader import Loader, Order
 from sixfold.errors import ConfigError, DataError
 from sixfold.evaluation.scores import Scores
 from sixfold.modelfile import ModelFile, Shortlist
-from sixfold.recipe import Recipe, changed, of_files
+from sixfold.recipe import Recipe, changed, of_files, set_name
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.training import plan, prepare, record
 from sixfold.training.display import Display
@@ -99,7 +99,7 @@ def run(recipe: Recipe, data: Path, out: Path, device: torch.device, display: Di
     with ExitStack() as stack:
         group.lead(lambda: stack.enter_context(claim(out)))
         start = modelfile.load(data / recipe.start) if recipe.start else None
-        sources = prepare.find(recipe, data)
+        sources = prepare.find(recipe, data, languages_of(start))
         asked = what_was_asked(recipe, sources, start.checksum if start else "")
         known = begin(out, asked)
         check(recipe.config)
@@ -142,12 +142,16 @@ def files_of(sources: Sources) -> dict[str, dict[str, Any]]:
 
 
 def expectations(recipe: Recipe, sources: Sources, scores: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Whether each test set came out as the recipe promises."""
-    for promise, corpus in zip(recipe.test, sources.test, strict=True):
-        if promise.bleu:
-            got = scores[corpus.name]["bleu"]
-            verdict = "as promised" if got >= promise.bleu - promise.tolerance else "NOT reached"
-            yield f"{corpus.name}: expected BLEU {promise.bleu:.1f} ± {promise.tolerance:.1f}; got {got:.1f}: {verdict}"
+    """Whether each dev and test set came out as the recipe promises."""
+    one, other = sources.languages
+    for promise, corpus in zip((*recipe.dev, *recipe.test), (*sources.dev, *sources.test), strict=True):
+        there, back = set_name(corpus.name, one, other), set_name(corpus.name, other, one)
+        promised = {corpus.name: promise.bleu, there: promise.bleu, back: promise.bleu_back}
+        for name, bleu in promised.items():
+            if bleu and name in scores:
+                got = scores[name]["bleu"]
+                verdict = "as promised" if got >= bleu - promise.tolerance else "NOT reached"
+                yield f"{name}: expected BLEU {bleu:.1f} ± {promise.tolerance:.1f}; got {got:.1f}: {verdict}"
 
 
 def choose_device(asked: str) -> torch.device:
@@ -169,7 +173,8 @@ def make_ready(
     start: ModelFile | None = None,
 ) -> Ready:
     """Data first, then the settings that follow from it; what an earlier sitting chose stays."""
-    tests = tuple(map(prepare.read_set, sources.test))
+    tests = tuple(prepare.read_set(corpus, sources.languages) for corpus in sources.test)
+    check_tags(recipe, sources, start)
     preparation = Preparation(sources, out / "data", display)
     kept = preparation.clean(recipe.config.data)
     if known:
@@ -178,10 +183,13 @@ def make_ready(
         config = plan.tune(recipe.settings, start.config)
     else:
         config = plan.choose(recipe.settings, len(kept), device.type)
+    config = replace(config, tokenizer=prepare.with_tags(config.tokenizer, sources, config.data.both_ways))
     check(config)
     if config.training.lora and start is None:
         raise ConfigError("training.lora: expected 0 where no model is fine-tuned: random weights would stay random")
     dev = preparation.dev_sets(kept, config, of_each=start is not None)
+    if config.data.both_ways:
+        dev, tests = (tuple(way for texts in sets for way in texts.both_ways()) for sets in (dev, tests))
     left_out = {source for texts in (*dev, *tests) for source in texts.sources}
     tokenizer = tokenizer_of(start) if start else preparation.learn_tokenizer(kept, left_out, config.tokenizer)
     tokens = preparation.tokenize(kept, tokenizer, left_out, config.data)
@@ -197,16 +205,21 @@ def make_ready(
             order = Order(batch_tokens, 1, training.seed, packed=plan.is_packed(training, device.type))
             return len(Loader(tokens, order, lambda each: each).epoch(0))
 
-        training = plan.complete(training, len(tokens), steps_in_a_pass, device.type)
+        training = plan.complete(training, len(tokens.lines), steps_in_a_pass, device.type)
     config = replace(config, model=tokenizer.fit(config.model), training=training)
-    shape = config.model
+    shape, arrow = config.model, "↔" if config.data.both_ways else "→"
     display.say(
-        f"{len(tokens):,} pairs, {'→'.join(language or '?' for language in sources.languages)}, "
+        f"{len(tokens.lines):,} pairs, {arrow.join(language or '?' for language in sources.languages)}, "
         f"{tokenizer.vocab:,} pieces; {shape.encoder_layers}+{shape.decoder_layers} layers of width {shape.d_model}; "
         f"{training.steps:,} steps of {training.batch_tokens:,} tokens on {device.type}"
     )
     name = "" if start else plan.preset_name(recipe.settings, len(kept), device.type)
     return Ready(config, tokens, tokenizer, dev, tests, sources.languages, start, name)
+
+
+def languages_of(start: ModelFile | None) -> tuple[str, str]:
+    named = start.card.get("languages") if start else None
+    return (str(named.get("source", "")), str(named.get("target", ""))) if isinstance(named, Mapping) else ("", "")
 
 
 def tokenizer_of(start: ModelFile) -> Tokenizer:
@@ -216,6 +229,19 @@ def tokenizer_of(start: ModelFile) -> Tokenizer:
     return start.tokenizer
 
 
+def check_tags(recipe: Recipe, sources: Sources, start: ModelFile | None) -> None:
+    """Before hours of work: whether the tags that the corpora need can be had."""
+    config = plan.tune(recipe.settings, start.config) if start else recipe.config
+    needed = prepare.with_tags(replace(config.tokenizer, tags=()), sources, config.data.both_ways).tags
+    missing = [tag for tag in needed if start is not None and tag not in tokenizer_of(start).tags]
+    if missing:
+        known = ", ".join(tokenizer_of(start).tags) if start else ""
+        raise ConfigError(
+            f"data.both_ways or corpus.tag: expected tags of the model to start from ({known or 'it has none'}); "
+            f"got {', '.join(missing)}"
+        )
+
+
 def check(config: Config) -> None:
     """What only training asks of a configuration."""
     model = config.model
@@ -223,10 +249,11 @@ def check(config: Config) -> None:
         raise ConfigError("training.compile: expected training.packing, which gives all batches one shape; it is off")
     if model.kind != "encoder-decoder":
         raise ConfigError(f"model.kind: expected encoder-decoder to learn from pairs; got {model.kind!r}")
-    if model.positions == "learned" and config.data.max_tokens > model.max_length:
+    room = model.max_length - min(2, len(config.tokenizer.tags))  # language and origin stand before a source
+    if model.positions == "learned" and config.data.max_tokens > room:
         raise ConfigError(
-            f"data.max_tokens: expected at most model.max_length = {model.max_length}, "
-            f"the rows of the learned position table; got {config.data.max_tokens}"
+            f"data.max_tokens: expected at most {room}, the rows of the learned position table "
+            f"(model.max_length = {model.max_length}) less the tags; got {config.data.max_tokens}"
         )
 
 
@@ -266,13 +293,13 @@ def learn_shortlist(sitting: Sitting) -> Shortlist | None:
     shape, start = sitting.ready.config.model, sitting.ready.start
     if shape.vocab < WORTH_LISTING:
         return None
-    with sitting.display.reading("learning a shortlist", shortlist.steps(shape.vocab)) as advance:
+    with sitting.display.reading("learning a shortlist", shortlist.steps(sitting.ready.store, shape.vocab)) as advance:
         learned = shortlist.build(sitting.ready.store, shape.vocab, shape.eos, advance)
     return learned if start is None or start.shortlist is None else shortlist.merge(start.shortlist, learned)
 
 
 def score(sitting: Sitting, texts: TextSet) -> tuple[Scores, list[str]]:
     """As the model will be used."""
-    found, translations = sitting.validator.score(texts, sitting.ready.languages[1], beam=4)
+    found, translations = sitting.validator.score(texts, beam=4)
     sitting.display.say(f"{texts.name}: BLEU {found.bleu:.2f}, chrF {found.chrf:.2f} ({found.signature})")
     return found, translations

@@ -12,9 +12,10 @@ import torch
 
 from sixfold import modelfile
 from sixfold.config import Config, TrainingConfig
+from sixfold.data.corpus import Corpus
 from sixfold.data.loader import GROWTH, Loader, Order
 from sixfold.data.packing import line_lengths
-from sixfold.data.store import Store
+from sixfold.data.tokens import Store
 from sixfold.errors import DataError
 from sixfold.model.transformer import EncoderDecoder, build, load_weights
 from sixfold.modelfile import ModelFile
@@ -245,7 +246,7 @@ class Sitting:
     def scores(self, sets: Sequence[TextSet]) -> tuple[dict[str, float], list[str]]:
         """The means over the dev sets, and the translations of the first."""
         self.validator.take(self.state.kept_weights)
-        found = [self.validator.score(texts, self.ready.languages[1], beam=1) for texts in sets]
+        found = [self.validator.score(texts, beam=1) for texts in sets]
         values = {f"{texts.name}_bleu": scores.bleu for texts, (scores, _) in zip(sets, found, strict=True)}
         values = {} if len(sets) == 1 else values
         values |= {
@@ -272,11 +273,16 @@ class Sitting:
         source, target = self.ready.languages
         return {
             "languages": {"source": source, "target": target},
-            "data": [{"name": corpus.name, "weight": corpus.weight} for corpus in self.ready.store.corpora],
-            "pairs": len(self.ready.store),
+            "data": [described(corpus) for corpus in self.ready.store.corpora],
+            "pairs": len(self.ready.store.lines),
             "step": self.progress.best_step,
             "validations": self.progress.history,
         }
+
+
+def described(corpus: Corpus) -> dict[str, Any]:
+    ways = {} if (corpus.way, corpus.tag) == ("both", "") else {"way": corpus.way, "tag": corpus.tag}
+    return {"name": corpus.name, "weight": corpus.weight, **ways}
 
 
 def is_compiled(config: TrainingConfig, device: torch.device) -> bool:

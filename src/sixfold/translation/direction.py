@@ -55,28 +55,22 @@ def one_line(text: str) -> str:
 
 
 def directions_of(file: ModelFile, engine: Engine, tokenizer: Tokenizer) -> list[Direction]:
-    """As the card says. A model with tags is told the target by the tag that its source begins with."""
+    """As the card says. A model that learnt both ways is told the target by the tag that its source begins with."""
     languages = file.card.get("languages")
     named = languages if isinstance(languages, Mapping) else {}
     one, other = str(named.get("source") or "source"), str(named.get("target") or "target")
-    pairs = [(one, other), (other, one)] if {one, other} <= set(tokenizer.tags) else [(one, other)]
+    pairs = [(one, other), (other, one)] if file.config.data.both_ways else [(one, other)]
     room = min(engine.config.max_length, file.config.data.max_tokens)
     found = []
     for pair in pairs:
-        tag = (tokenizer.tag(pair[1]),) if pair[1] in tokenizer.tags else ()
+        tag = (tokenizer.tag(pair[1]),) if file.config.data.both_ways else tokenizer.known_tags(pair[1])
         found.append(Direction(pair, engine, tokenizer, tag, max(1, room - 1 - len(tag))))
     return found
 
 
 def choose(directions: Mapping[Languages, Direction], text: str, source: str | None, target: str | None) -> Direction:
     """The one that is meant; the script of the text tells where the caller does not."""
-    known = ", ".join(f"{one}→{other}" for one, other in directions)
-    fitting = [
-        each for (one, other), each in directions.items() if source in (None, "auto", one) and target in (None, other)
-    ]
-    if not fitting:
-        wanted = f"{source or 'any'}→{target or 'any'}"
-        raise RequestError(f"direction: expected one of {known}; got {wanted}", "name another model")
+    known, fitting = listed(directions), allowed(directions, source, target)
     guess = guess_language([text]) if len(fitting) > 1 else ""
     if not guess:  # there is no choice, or nothing to translate
         return fitting[0]
@@ -88,9 +82,38 @@ def choose(directions: Mapping[Languages, Direction], text: str, source: str | N
     return reading[0]
 
 
+def listed(directions: Mapping[Languages, Direction]) -> str:
+    return ", ".join(f"{one}→{other}" for one, other in directions)
+
+
+def allowed(directions: Mapping[Languages, Direction], source: str | None, target: str | None) -> list[Direction]:
+    """Those that fit what the caller says of the languages; at least one."""
+    fitting = [
+        each for (one, other), each in directions.items() if source in (None, "auto", one) and target in (None, other)
+    ]
+    if not fitting:
+        wanted = f"{source or 'any'}→{target or 'any'}"
+        raise RequestError(f"direction: expected one of {listed(directions)}; got {wanted}", "name another model")
+    return fitting
+
+
+def check_told(directions: Mapping[Languages, Direction], source: str | None, target: str | None) -> None:
+    """Where no text could tell the direction, as between German and English, the caller must."""
+    fitting = allowed(directions, source, target)
+    if len(fitting) > 1 and len({_scripts(each) for each in fitting}) == 1:
+        raise RequestError(
+            f"direction: cannot tell which of {listed(directions)} a text wants, as all are written alike",
+            "name the languages with source and target",
+        )
+
+
+def _scripts(direction: Direction) -> tuple[str, ...]:
+    return tuple(SCRIPTS.get(re.split("[-_]", direction.languages[0].lower())[0], ()))
+
+
 def _reading(directions: Sequence[Direction], guess: str) -> list[Direction]:
     """Those whose source is written as the guessed language is: alike, or else in part, as Japanese is like Chinese."""
-    written = SCRIPTS[guess]
-    scripts = [SCRIPTS.get(re.split("[-_]", each.languages[0].lower())[0], ()) for each in directions]
+    written = tuple(SCRIPTS[guess])
+    scripts = [_scripts(each) for each in directions]
     alike = [each for each, its in zip(directions, scripts, strict=True) if its == written]
     return alike or [each for each, its in zip(directions, scripts, strict=True) if not set(its).isdisjoint(written)]

@@ -13,7 +13,7 @@ from sixfold.engines.engine import Candidate as Hypothesis
 from sixfold.engines.engine import Engine
 from sixfold.errors import RequestError
 from sixfold.text.sentences import is_spaced
-from sixfold.translation.direction import Direction, choose, directions_of
+from sixfold.translation.direction import Direction, check_told, choose, directions_of
 from sixfold.translation.explain import explain
 from sixfold.translation.hypotheses import decode, mean_scores, ways_through, with_room
 from sixfold.translation.opening import Device as Device
@@ -149,6 +149,11 @@ class Translator:
         """The one that is meant; the script of the text tells where the caller does not."""
         self._check_open()
         return choose(self._directions, text, source, target)
+
+    def check_told(self, source: str | None = None, target: str | None = None) -> None:
+        """Complain of languages that this translator does not know, or that must be named, before any text is read."""
+        self._check_open()
+        check_told(self._directions, source, target)
 
     def close(self) -> None:
         """Give the memory back."""
