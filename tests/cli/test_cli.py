@@ -238,10 +238,14 @@ def test_the_tokeniser_file_appears_whole_or_not_at_all(tokenizer, tmp_path):
 
 def test_a_card_of_a_trained_model_is_readable():
     validations = [{"step": step, "bleu": step / 3} for step in (1, 2, 3, 4)]
-    card = {"languages": {"source": "zh", "target": "en"}, "scores": {"dev": {"bleu": 35.159999}}, "steps": validations}
+    card = {
+        "languages": {"source": "zh", "target": "en"},
+        "scores": {"dev": {"bleu": 35.159999}},
+        "validations": validations,
+    }
     assert list(summary.card_lines(card)) == [
         "languages: source zh, target en",
         "scores:",
         "  dev: bleu 35.16",
-        "steps: 4, the last step 4, bleu 1.333",
+        "validations: 4, the last step 4, bleu 1.333",
     ]

@@ -20,6 +20,7 @@ VERBS = {
     "evaluate": "sixfold.cli.evaluate",
     "finetune": "sixfold.cli.finetune",
     "import": "sixfold.cli.import_",
+    "pack": "sixfold.cli.pack",
     "report": "sixfold.cli.report",
     "summary": "sixfold.cli.summary",
     "tokenizer": "sixfold.cli.tokenizer",

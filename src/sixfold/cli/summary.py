@@ -104,13 +104,16 @@ def file_lines(file: dict[str, Any]) -> Iterator[str]:
 
 
 def card_lines(card: dict[str, Any], indent: str = "") -> Iterator[str]:
-    """A table of tables a line each; of a long list, such as every validation of a run, the last."""
+    """A table of tables a line each; of the validations of a run, the last."""
     for name, value in card.items():
         if isinstance(value, dict) and any(isinstance(inner, dict) for inner in value.values()):
             yield f"{indent}{name}:"
             yield from card_lines(value, indent + "  ")
-        elif isinstance(value, list) and len(value) > 3 and isinstance(value[-1], dict):
+        elif name == "validations" and isinstance(value, list) and len(value) > 3:
             yield f"{indent}{name}: {len(value)}, the last {brief(value[-1])}"
+        elif isinstance(value, list) and len(value) > 3 and all(isinstance(inner, dict) for inner in value):
+            yield f"{indent}{name}:"
+            yield from (f"{indent}  {brief(inner)}" for inner in value)
         else:
             yield f"{indent}{name}: {brief(value)}"
 

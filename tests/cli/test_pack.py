@@ -1,0 +1,86 @@
+"""`sixfold pack`: smaller, the same to a translator, and with more on its card."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from commands import run_here
+from small_models import SMALL, random_model
+
+from sixfold import modelfile
+from sixfold.config import Config, DataConfig, TokenizerConfig
+from sixfold.model.transformer import weights_of
+from sixfold.modelfile import dequantize, quantize
+from sixfold.text.learn import train_tokenizer
+
+
+@pytest.fixture
+def model(tmp_path):
+    tokenizer = train_tokenizer(["机器学习很有趣", "Machine learning is interesting."] * 9, TokenizerConfig(vocab=320))
+    shape = tokenizer.fit(SMALL)
+    card = {"languages": {"source": "zh", "target": "en"}, "scores": {"dev": {"bleu": 1.0}}}
+    modelfile.save(tmp_path / "m.safetensors", Config(shape), weights_of(random_model(shape)), tokenizer, card)
+    return tmp_path / "m.safetensors"
+
+
+def test_weights_become_int8_and_the_rest_stays(model, tmp_path, capsys):
+    said = json.loads(run_here(capsys, "pack", model, "--out", tmp_path / "small.safetensors", "--json").out)
+    before, after = modelfile.load(model), modelfile.load(tmp_path / "small.safetensors")
+    assert said["bytes"] == {"before": model.stat().st_size, "after": (tmp_path / "small.safetensors").stat().st_size}
+    assert said["bytes"]["after"] < said["bytes"]["before"]
+    assert (before.storage, after.storage) == ("float32", "int8")
+    assert after.tokenizer.to_json() == before.tokenizer.to_json()
+    assert after.card == before.card
+    name = "encoder.embedding.token.weight"
+    assert (after.weights()[name] == dequantize(*quantize(before.weights()[name]))).all()
+
+
+def test_what_a_file_says_joins_the_card(model, tmp_path, capsys):
+    (tmp_path / "card.toml").write_text(
+        'licence = "Apache-2.0"\nfailures = ["long names"]\n[languages]\nsource = "zh-Hans"\n', encoding="utf-8"
+    )
+    run_here(capsys, "pack", model, "--out", model, "--card", tmp_path / "card.toml", "--storage", "bfloat16")
+    card = modelfile.load(model).card
+    assert card["languages"] == {"source": "zh-Hans", "target": "en"}
+    assert (card["licence"], card["failures"], card["scores"]) == ("Apache-2.0", ["long names"], {"dev": {"bleu": 1.0}})
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("--storage", "int9"), "--storage: expected one of float32, bfloat16, int8; got 'int9'"),
+        (("--card", "card.toml"), "expected text, numbers, lists and tables"),
+        (("--card", "none.toml"), "none.toml: No such file"),
+    ],
+)
+def test_mistakes_are_named_and_nothing_is_written(words, expected, model, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "card.toml").write_text("made = 2026-01-01\n", encoding="utf-8")
+    said = run_here(capsys, "pack", model, "--out", "small.safetensors", *words, status=2)
+    assert expected in said.err
+    assert not (tmp_path / "small.safetensors").exists()
+
+
+def test_a_file_can_take_the_place_of_itself(model, capsys):
+    before = model.stat().st_size
+    said = json.loads(run_here(capsys, "pack", model, "--out", model, "--json").out)
+    assert said["bytes"] == {"before": before, "after": model.stat().st_size}
+
+
+def test_the_tags_of_a_model_for_both_ways_stay_its_languages(model, tmp_path, capsys):
+    file = modelfile.load(model)
+    config = replace(file.config, data=DataConfig(both_ways=True))
+    modelfile.save(model, config, file.weights(), file.tokenizer, file.card)
+    (tmp_path / "card.toml").write_text('[languages]\nsource = "zh-Hans"\n', encoding="utf-8")
+    said = run_here(
+        capsys, "pack", model, "--out", tmp_path / "p.safetensors", "--card", tmp_path / "card.toml", status=2
+    )
+    assert "languages: expected those of the model, which are its tags" in said.err
+
+
+def test_the_summary_shows_every_source_of_a_card(model, tmp_path, capsys):
+    tables = "".join(f'[[sources]]\nname = "corpus {n}"\nlicence = "CC0"\n' for n in range(5))
+    (tmp_path / "card.toml").write_text(tables, encoding="utf-8")
+    run_here(capsys, "pack", model, "--out", model, "--card", tmp_path / "card.toml")
+    said = run_here(capsys, "summary", model).out
+    assert all(f"name corpus {n}, licence CC0" in said for n in range(5))
