@@ -253,7 +253,7 @@ def measure(cell: Cell, peers: Mapping[str, Sequence[Peer]], longest: int, args:
         peer.translate(cell.calls[0][:64], cell.beam, longest)
     busy, own, began = busy_seconds(), time.process_time(), time.perf_counter()
     rounds = args.rounds
-    while max(map(len, seconds)) < rounds:
+    while any(not times or (times[0] <= args.once and len(times) < rounds) for times in seconds):
         for (name, peer), times in zip(runs, seconds, strict=True):
             if times and times[0] > args.once:
                 continue
@@ -334,6 +334,7 @@ def real_texts(model: modelfile.ModelFile, args: argparse.Namespace) -> tuple[li
 def compete(title: str, path: Path, args: argparse.Namespace) -> dict[str, Any]:
     """All of it for one model."""
     model = modelfile.load(path)
+    assert not (model.tokenizer and model.tokenizer.tags), "peers would not know the tags"
     if args.model:
         average, file, references = real_texts(model, args)
     else:
@@ -348,6 +349,8 @@ def compete(title: str, path: Path, args: argparse.Namespace) -> dict[str, Any]:
                 peers[name].append(PEERS[name](Path(temporary), workers=CORES))
         results = []
         for cell in make_cells(average, file):
+            if cell.beam not in args.beams or (args.cells and cell.name not in args.cells):
+                continue
             results.append(measure(cell, peers, 256 if args.model else LENGTH, args))
             add_floor(results[-1], cell, model, args)
             print(json.dumps({key: results[-1][key] for key in ("cell", "beam", "s", "others")}), flush=True)
@@ -368,6 +371,8 @@ def main() -> None:
     parser.add_argument("--pair", nargs=2, default=("zh", "en"), help="languages, as the files are named")
     parser.add_argument("--shapes", nargs="*", default=list(SHAPES), help="of random models")
     parser.add_argument("--only", nargs="*", help="first words of the contestants' names: HF CTranslate2 ONNX sixfold")
+    parser.add_argument("--beams", type=int, nargs="*", default=list(BEAMS))
+    parser.add_argument("--cells", nargs="*", help="such as 'batch 1' and file; left out: all")
     parser.add_argument("--sentences", type=int, default=2000, help="of the file")
     parser.add_argument("--rounds", type=int, default=3, help="but 5 where all take less than a second")
     parser.add_argument("--once", type=float, default=120.0, help="what takes more seconds is run once")

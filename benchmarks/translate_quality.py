@@ -44,7 +44,7 @@ def main() -> None:
         with Translator(model, "cpu", None, compute, shortlist) as translator:
             for name, (sources, references) in sets.items():
                 began = time.perf_counter()
-                said = [each.text for each in translator.translate_batch(sources, options=options)]
+                said = [each.text for each in translator.translate_batch(sources, *languages, options)]
                 seconds = time.perf_counter() - began
                 found = score(said, references, languages[1])
                 cells.append(f"{name} BLEU {found.bleu:.2f} chrF {found.chrf:.2f} in {seconds:.0f} s")
