@@ -132,3 +132,13 @@ def test_a_large_vocabulary_gets_a_shortlist_and_fine_tuning_adds_to_it(command,
     new = modelfile.load(pairs / "tuned" / "model.safetensors").shortlist
     for piece in range(len(old.begins) - 1):
         assert set(old.candidates([piece])) <= set(new.candidates([piece]))
+
+
+def test_a_recipe_goes_on_from_a_model_and_has_no_preset_then(base, pairs, capsys):
+    text = f'start = "{base}"\n[[corpus]]\nfiles = ["new.zh", "new.en"]\n[training]\nsteps = 2\nbatch_tokens = 256\n'
+    (pairs / "more.toml").write_text(text, encoding="utf-8")
+    (pairs / "wrong.toml").write_text(f'preset = "tiny"\n{text}', encoding="utf-8")
+    said = run(["train", str(pairs / "wrong.toml"), "--out", str(pairs / "wrong")], capsys, status=2)
+    assert "preset: expected none beside a model to start from" in said.err
+    run(["train", str(pairs / "more.toml"), "--out", str(pairs / "more")], capsys)
+    assert modelfile.load(pairs / "more" / "model.safetensors").config.model == modelfile.load(base).config.model

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sixfold.config import Config, TrainingConfig, from_dict, from_tree, preset, to_dict
+from sixfold.errors import ConfigError
 from sixfold.settings import merge
 
 
@@ -59,6 +60,8 @@ def choose(settings: Mapping[str, Any], pairs: int, device: str) -> Config:
 
 def tune(settings: Mapping[str, Any], start: Config) -> Config:
     """The configuration of a model that is fine-tuned: its own, a schedule that starts anew, and smaller steps."""
+    if "preset" in settings:
+        raise ConfigError("preset: expected none beside a model to start from, which has its shape", "leave it out")
     gentle = round(3e-4 * math.sqrt(512 / start.model.d_model), 5)
     # What is beside the matrices begins at nothing, and bears more.
     rate = 10 * gentle if settings.get("training", {}).get("lora") else gentle
