@@ -85,7 +85,7 @@ def main() -> None:
     print(f"wanted set        tokens   whole {batches}")
     for wanted in args.candidates:
         began, before = time.perf_counter(), time.process_time()
-        shortlist = build(store, tokenizer.vocab, eos, options=Options(candidates=wanted))
+        shortlist = build(store, tokenizer.vocab, eos, options=[Options(candidates=wanted)])
         wall, used = time.perf_counter() - began, time.process_time() - before
         for name, pairs in sets.items():
             print(f"{wanted:6} {name:11}{coverage(shortlist, pairs, eos)}")

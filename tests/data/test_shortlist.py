@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sixfold.data.shortlist import Meetings, Options, build, learn, merge, steps
+from sixfold.data.shortlist import Meetings, Options, build, learn, merge, steps, suited
 from sixfold.data.tokens import Part, Store
 
 EOS, NAME = 2, 5
@@ -67,7 +67,7 @@ def test_rates_are_those_of_plain_loops():
 
 
 def test_short_lists_hold_the_translations(learnt):
-    shortlist = build(learnt, VOCAB, EOS, options=Options(frequent=20, candidates=40))
+    shortlist = build(learnt, VOCAB, EOS, options=[Options(frequent=20, candidates=40)])
     fresh = made_up(500, seed=2)
     assert covered(shortlist, fresh) > 0.99
     assert np.mean([len(shortlist.candidates(source)) for source, _ in fresh]) < 45
@@ -79,7 +79,7 @@ def test_a_target_that_another_piece_explains_is_not_listed():
     pairs += [np.array([10, 29])] * 100  # 29 never stands without 10
     store = store_of([(pair.tolist(), (pair + 300).tolist()) for pair in pairs])
     once, often = (
-        build(store, VOCAB, EOS, options=Options(frequent=0, candidates=3, tried=3000, rounds=rounds))
+        build(store, VOCAB, EOS, options=[Options(frequent=0, candidates=3, tried=3000, rounds=rounds)])
         for rounds in (1, 6)
     )
     assert listed(often, 29) == {329}
@@ -88,7 +88,7 @@ def test_a_target_that_another_piece_explains_is_not_listed():
 
 @pytest.mark.parametrize("wanted", [30, 40, 50])
 def test_a_sentence_of_the_corpus_has_as_many_candidates_as_asked_for(learnt, wanted):
-    shortlist = build(learnt, VOCAB, EOS, options=Options(frequent=20, candidates=wanted, tried=4000))
+    shortlist = build(learnt, VOCAB, EOS, options=[Options(frequent=20, candidates=wanted, tried=4000)])
     sizes = [len(shortlist.candidates(source)) for source, _ in made_up(4000)]
     assert np.mean(sizes) == pytest.approx(wanted, rel=0.05)
 
@@ -98,7 +98,7 @@ def test_a_small_corpus_lists_all_that_ever_met():
     shortlist = build(store_of(pairs), VOCAB, EOS)
     for source, target in pairs:
         assert set(target) <= set(shortlist.candidates(source).tolist())
-    alone = build(store_of([([10, 11], [310, 311])]), VOCAB, EOS, options=Options(frequent=0))
+    alone = build(store_of([([10, 11], [310, 311])]), VOCAB, EOS, options=[Options(frequent=0)])
     assert listed(alone, 10) == listed(alone, 11) == {310, 311}
     assert listed(alone, 12) == listed(alone, EOS) == set()
 
@@ -112,14 +112,14 @@ def test_an_empty_corpus_leaves_the_end_of_sentence():
 def test_pieces_that_targets_hold_may_be_copied():
     pairs = made_up(3000)
     seen = [*pairs, ([NAME, *pairs[0][0]], [NAME, *pairs[0][1]]), ([10], [NAME + 1])]
-    shortlist = build(store_of(seen), VOCAB, EOS, options=Options(frequent=12, candidates=13))
+    shortlist = build(store_of(seen), VOCAB, EOS, options=[Options(frequent=12, candidates=13)])
     assert NAME in shortlist.candidates([NAME])
     assert NAME + 1 in shortlist.candidates([NAME + 1])  # in a target, but in no source
     assert listed(shortlist, 10) == set()  # in no target; and there is no room for anything else
 
 
 def test_the_most_frequent_targets_and_eos_are_always_there(learnt):
-    shortlist = build(learnt, VOCAB, EOS, options=Options(frequent=10))
+    shortlist = build(learnt, VOCAB, EOS, options=[Options(frequent=10)])
     most = [piece for piece, _ in Counter(learnt.target.tolist()).most_common(10)]
     assert shortlist.always.tolist() == sorted([EOS, *most])
     assert shortlist.candidates([]).tolist() == sorted([EOS, *most])
@@ -127,7 +127,7 @@ def test_the_most_frequent_targets_and_eos_are_always_there(learnt):
 
 
 def test_candidates_are_the_lists_of_all_pieces_together(learnt):
-    shortlist = build(learnt, VOCAB, EOS, options=Options(frequent=20, candidates=60))
+    shortlist = build(learnt, VOCAB, EOS, options=[Options(frequent=20, candidates=60)])
     expected = listed(shortlist, 10) | listed(shortlist, 200) | set(shortlist.always.tolist())
     assert shortlist.candidates([200, 10, 200, EOS]).tolist() == sorted(expected)
     assert {shortlist.always.dtype, shortlist.begins.dtype, shortlist.targets.dtype} == {np.dtype(np.int32)}
@@ -146,7 +146,7 @@ def test_short_pairs_are_learnt_from_first():
     links = int(np.sum(np.prod(store_of(pairs).lengths(), axis=0, dtype=np.int64)))
     long = store_of([([630, *range(10, 200)], [640, *range(310, 500)]), *pairs])
     enough, spent = (
-        build(long, VOCAB, EOS, options=Options(frequent=0, links=links + more)) for more in (192 * 192, 0)
+        build(long, VOCAB, EOS, options=[Options(frequent=0, links=links + more)]) for more in (192 * 192, 0)
     )
     assert 640 in listed(enough, 630)
     assert listed(spent, 630) == set()
@@ -155,8 +155,8 @@ def test_short_pairs_are_learnt_from_first():
 
 def test_no_more_pairs_are_read_than_asked_for():
     pairs = made_up(300)
-    few = build(store_of(pairs), VOCAB, EOS, options=Options(pairs=100, frequent=0))
-    same = build(store_of(pairs[::3]), VOCAB, EOS, options=Options(frequent=0))
+    few = build(store_of(pairs), VOCAB, EOS, options=[Options(pairs=100, frequent=0)])
+    same = build(store_of(pairs[::3]), VOCAB, EOS, options=[Options(frequent=0)])
     assert np.array_equal(few.targets, same.targets)
 
 
@@ -188,3 +188,8 @@ def test_both_directions_have_lists_of_their_own_and_the_tag_brings_what_is_alwa
     assert covered(both, backwards) == covered(turned, [(target, source) for source, target in pairs])
     sizes = [len(both.candidates(source)) for source, _ in forwards]
     assert sizes == [len(set(alone.candidates(source))) for source, _ in pairs]
+
+
+def test_lists_grow_with_the_vocabulary_and_for_what_is_written_without_spaces():
+    assert [suited(vocab, "en").candidates for vocab in (4000, 16000, 32000)] == [400, 400, 800]
+    assert [suited(vocab, "zh").candidates for vocab in (4000, 16000, 32000)] == [640, 640, 1280]

@@ -15,6 +15,7 @@ import numpy as np
 
 from sixfold.data.tokens import Store
 from sixfold.modelfile import Shortlist
+from sixfold.text.sentences import is_spaced
 
 CHUNK = 50_000  # pairs that are read at once
 FAINT = 1e-5  # a rate not worth remembering from round to round
@@ -31,8 +32,13 @@ class Options:
     links: int = 160_000_000  # of a source token to a target token; the shortest pairs first, until they are spent
     rounds: int = 4
     frequent: int = 100  # target pieces that are always candidates
-    candidates: int = 400  # of a sentence of the corpus, on average; fewer where fewer were ever linked
+    candidates: int = 400  # of a sentence of the corpus, on average; fewer where fewer were ever linked; see `suited`
     tried: int = 500  # sentences that this average is taken over
+
+
+def suited(vocab: int, target: str) -> Options:
+    """Longer lists for a larger vocabulary, and for a target that is written without spaces, whose pieces vary more."""
+    return Options(candidates=round(max(Options.candidates, vocab / 40) * (1 if is_spaced(target) else 1.6)))
 
 
 def directions(store: Store) -> list[Store]:
@@ -47,14 +53,15 @@ def steps(store: Store, vocab: int, options: Options | None = None) -> int:
 
 
 def build(
-    store: Store, vocab: int, eos: int, advance: Advance = lambda _: None, options: Options | None = None
+    store: Store, vocab: int, eos: int, advance: Advance = lambda _: None, options: Sequence[Options] = ()
 ) -> Shortlist:
-    """Learn from the pairs of a store; the same store and options give the same lists.
+    """Learn from the pairs of a store; the same store and options, of each direction, give the same lists.
 
     Each direction by itself: the tag that its sources begin with then calls for what is always a candidate there.
     """
     parts = directions(store)
-    built = [build_one(each, vocab, eos, advance, options or Options(), len(parts) == 1) for each in parts]
+    wishes = zip(parts, options or [Options()] * len(parts), strict=True)
+    built = [build_one(each, vocab, eos, advance, its, len(parts) == 1) for each, its in wishes]
     if len(built) == 1:
         return built[0]
     told = [_tell(lists, each.parts[0].tags[0]) for lists, each in zip(built, parts, strict=True)]

@@ -294,7 +294,9 @@ def learn_shortlist(sitting: Sitting) -> Shortlist | None:
     if shape.vocab < WORTH_LISTING:
         return None
     with sitting.display.reading("learning a shortlist", shortlist.steps(sitting.ready.store, shape.vocab)) as advance:
-        learned = shortlist.build(sitting.ready.store, shape.vocab, shape.eos, advance)
+        targets = [sitting.ready.languages[1], *sitting.ready.languages[: sitting.ready.config.data.both_ways]]
+        options = [shortlist.suited(shape.vocab, target) for target in targets]
+        learned = shortlist.build(sitting.ready.store, shape.vocab, shape.eos, advance, options)
     return learned if start is None or start.shortlist is None else shortlist.merge(start.shortlist, learned)
 
 
