@@ -111,6 +111,13 @@ class ModelConfig:
         return {"encoder-decoder": ("encoder", "decoder"), "encoder": ("encoder",), "decoder": ("decoder",)}[self.kind]
 
 
+def check_tag(tag: str, where: str) -> None:
+    """It is written <tag>, beside the special tokens."""
+    fine = tag[:1].isalpha() and all(char.isalnum() or char in "-_" for char in tag)
+    require(fine, where, "a letter, then letters, digits, - and _", tag)
+    require(tag not in ("pad", "bos", "eos", "unk", "mask"), where, "a name that no special token has", tag)
+
+
 @dataclass(frozen=True)
 class TokenizerConfig:
     """How the user's text becomes subwords."""
@@ -129,10 +136,7 @@ class TokenizerConfig:
             require(getattr(self, name) >= 1, f"tokenizer.{name}", "at least 1", getattr(self, name))
         require(1 <= self.vocab <= 10**7, "tokenizer.vocab", "1 to 10 million", self.vocab)
         for tag in self.tags:
-            fine = tag[:1].isalpha() and all(char.isalnum() or char in "-_" for char in tag)
-            require(fine, "tokenizer.tags", "a letter, then letters, digits, - and _", tag)
-            free = tag not in ("pad", "bos", "eos", "unk", "mask")
-            require(free, "tokenizer.tags", "a name that no special token has", tag)
+            check_tag(tag, "tokenizer.tags")
         require(len(set(self.tags)) == len(self.tags), "tokenizer.tags", "no tag twice", list(self.tags))
 
 

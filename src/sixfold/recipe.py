@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from sixfold.config import Config, from_tree
+from sixfold.config import Config, check_tag, from_tree
 from sixfold.errors import ConfigError, DataError
 from sixfold.settings import assign, check_types, read_toml, require, section_from
 
@@ -34,6 +34,8 @@ class CorpusConfig:
         require(len(self.columns) in (0, 2), "corpus.columns", "none, or source and target", list(self.columns))
         require(0 < self.weight <= 1000, "corpus.weight", "above 0, at most 1000", self.weight)
         require("/" not in self.name and "\\" not in self.name, "corpus.name", "a name without slashes", self.name)
+        if self.tag:
+            check_tag(self.tag, "corpus.tag")
         for name in ("bleu", "bleu_back", "tolerance"):
             require(getattr(self, name) >= 0, f"corpus.{name}", "0 or more", getattr(self, name))
 
@@ -59,6 +61,9 @@ def load(path: Path) -> Recipe:
     """Read a TOML file: `preset`, `start`, the sections of a Config, and [[corpus]], [[dev]] and [[test]] tables."""
     tree = read_toml(path)
     corpora = {name: _corpora(tree.pop(name, []), f"{path}: {name}") for name in ("corpus", "dev", "test")}
+    for name in ("dev", "test"):
+        for corpus in corpora[name]:
+            require((corpus.way, corpus.tag) == ("both", ""), f"{path}: {name}", "neither way nor tag", corpus.files[0])
     start = tree.pop("start", "")
     if not isinstance(start, str):
         raise ConfigError(f"{path}: start: expected the name of a model file; got {start!r}")

@@ -208,3 +208,17 @@ def test_a_flag_asks_for_both_ways(folder, tmp_path, capsys):
     words = ["train", folder / "toy.zh", folder / "toy.en", "--both-ways", "--out", tmp_path / "run", "--device", "cpu"]
     run_here(capsys, *words, "--preset", "tiny", *settings(*SETTINGS, "training.steps=2", "training.validate_every=2"))
     assert modelfile.load(tmp_path / "run" / "model.safetensors").config.data.both_ways
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('[[corpus]]\nfiles = ["a.tsv"]\nway = "up"', "corpus.way: expected one of both, forward, back; got 'up'"),
+        ('[[corpus]]\nfiles = ["a.tsv"]\ntag = "b t"', "corpus.tag: expected a letter, then letters"),
+        ('[[corpus]]\nfiles = ["a.tsv"]\ntag = "eos"', "corpus.tag: expected a name that no special token has"),
+        ('[[dev]]\nfiles = ["a.tsv"]\ntag = "bt"', "dev: expected neither way nor tag"),
+    ],
+)
+def test_ways_and_tags_that_mean_nothing_are_refused(line, expected, tmp_path, capsys):
+    (tmp_path / "r.toml").write_text(line + "\n", encoding="utf-8")
+    assert expected in run_here(capsys, "train", tmp_path / "r.toml", "--out", tmp_path / "run", status=2).err

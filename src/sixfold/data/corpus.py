@@ -74,6 +74,11 @@ class Corpus:
         return cls(name, files, config.weight, config.columns, languages, config.way, config.tag)
 
     @property
+    def purpose(self) -> dict[str, str]:
+        """What it is for, where that is not both directions and nothing is told of its origin."""
+        return {} if (self.way, self.tag) == ("both", "") else {"way": self.way, "tag": self.tag}
+
+    @property
     def format(self) -> str:
         """The ending of the first file's name, less that of its compression."""
         return uncompressed(self.files[0]).suffix.lower()

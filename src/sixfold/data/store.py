@@ -106,7 +106,9 @@ def tokenize(
             _tokenize(ledger, kept, tokenizer, left_out, config, advance)
     source, target, source_ends, target_ends, lines = map(ledger.read, columns)
     notes = ledger.notes
-    return Store(source, target, source_ends, target_ends, lines, kept.corpora, notes["ends"], notes["too_long"], key)
+    columns_read = (source, target, source_ends, target_ends, lines)
+    eos = tokenizer.specials["eos"]
+    return Store(*columns_read, kept.corpora, notes["ends"], notes["too_long"], key, eos=eos)
 
 
 def _tokenize(

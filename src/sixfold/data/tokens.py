@@ -11,7 +11,7 @@ import numpy as np
 
 from sixfold.data.corpus import Corpus
 from sixfold.errors import ConfigError
-from sixfold.text.tokenizer import Tokenizer
+from sixfold.text.tokenizer import SPECIALS, Tokenizer
 
 
 class Part(NamedTuple):
@@ -36,7 +36,7 @@ class Store:
     too_long: int  # pairs left out for data.max_tokens
     key: str = ""  # of the corpora, the tokeniser and what was left out
     readings: tuple[Part, ...] = ()  # none: every corpus as it is
-    eos: int = 2
+    eos: int = SPECIALS.index("<eos>")
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -130,7 +130,7 @@ def both_ways(store: Store, tokenizer: Tokenizer, languages: tuple[str, str]) ->
                 parts.append(Part(number, is_back, before + origin(tokenizer, corpus)))
     if len({part.back for part in parts}) < 2:
         raise ConfigError("corpus.way: expected corpora for both directions, as data.both_ways asks; got one's alone")
-    return replace(store, readings=tuple(parts), eos=tokenizer.specials["eos"])
+    return replace(store, readings=tuple(parts))
 
 
 def one_way(store: Store, tokenizer: Tokenizer, languages: tuple[str, str]) -> Store:
@@ -145,7 +145,7 @@ def one_way(store: Store, tokenizer: Tokenizer, languages: tuple[str, str]) -> S
         raise ConfigError("corpus.way: expected a corpus for the way from source to target; all are for the way back")
     if parts == tuple(map(Part, range(len(store.corpora)))):
         return store
-    return replace(store, readings=parts, eos=tokenizer.specials["eos"])
+    return replace(store, readings=parts)
 
 
 def origin(tokenizer: Tokenizer, corpus: Corpus) -> tuple[int, ...]:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from sixfold import tensorfile
-from sixfold.data.corpus import Corpus
 from sixfold.errors import ConfigError, DataError
 from sixfold.recipe import Recipe
 from sixfold.training.prepare import Sources
@@ -19,7 +18,12 @@ from sixfold.training.prepare import Sources
 def what_was_asked(recipe: Recipe, sources: Sources, start: str = "") -> dict[str, Any]:
     """What a later start must agree with: the settings that the user gave and what is in the files."""
     corpora = {
-        f"{kind} {number} ({corpus.name})": described(corpus)
+        f"{kind} {number} ({corpus.name})": [
+            corpus.digest(),
+            corpus.weight,
+            list(corpus.columns),
+            *corpus.purpose.values(),
+        ]
         for kind, some in (("train", sources.train), ("dev", sources.dev), ("test", sources.test))
         for number, corpus in enumerate(some, start=1)
     }
@@ -27,11 +31,6 @@ def what_was_asked(recipe: Recipe, sources: Sources, start: str = "") -> dict[st
         corpora["to start from"] = [start]
     languages = dict(zip(("source", "target"), sources.languages, strict=True))
     return json.loads(json.dumps({"settings": recipe.settings, "corpora": corpora, "languages": languages}))
-
-
-def described(corpus: Corpus) -> list[Any]:
-    ways = [] if (corpus.way, corpus.tag) == ("both", "") else [corpus.way, corpus.tag]
-    return [corpus.digest(), corpus.weight, list(corpus.columns), *ways]
 
 
 @contextmanager

@@ -12,7 +12,6 @@ import torch
 
 from sixfold import modelfile
 from sixfold.config import Config, TrainingConfig
-from sixfold.data.corpus import Corpus
 from sixfold.data.loader import GROWTH, Loader, Order
 from sixfold.data.packing import line_lengths
 from sixfold.data.tokens import Store
@@ -273,16 +272,11 @@ class Sitting:
         source, target = self.ready.languages
         return {
             "languages": {"source": source, "target": target},
-            "data": [described(corpus) for corpus in self.ready.store.corpora],
+            "data": [{"name": each.name, "weight": each.weight, **each.purpose} for each in self.ready.store.corpora],
             "pairs": len(self.ready.store.lines),
             "step": self.progress.best_step,
             "validations": self.progress.history,
         }
-
-
-def described(corpus: Corpus) -> dict[str, Any]:
-    ways = {} if (corpus.way, corpus.tag) == ("both", "") else {"way": corpus.way, "tag": corpus.tag}
-    return {"name": corpus.name, "weight": corpus.weight, **ways}
 
 
 def is_compiled(config: TrainingConfig, device: torch.device) -> bool:
