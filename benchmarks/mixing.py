@@ -42,7 +42,8 @@ def mixture(recipe: Recipe, weights: dict[str, float]) -> Recipe:
     def weighed(corpus: CorpusConfig) -> CorpusConfig:
         return replace(corpus, weight=float(weights.get(Path(corpus.files[0]).name.split(".")[0], 1.0)))
 
-    return replace(recipe, corpus=tuple(map(weighed, recipe.corpus)))
+    dev = tuple(replace(corpus, bleu=0.0, bleu_back=0.0) for corpus in recipe.dev)  # promised of another model
+    return replace(recipe, corpus=tuple(map(weighed, recipe.corpus)), dev=dev)
 
 
 def main() -> None:
