@@ -51,6 +51,7 @@ def test_what_a_file_says_joins_the_card(model, tmp_path, capsys):
         (("--storage", "int9"), "--storage: expected one of float32, bfloat16, int8; got 'int9'"),
         (("--card", "card.toml"), "expected text, numbers, lists and tables"),
         (("--card", "none.toml"), "none.toml: No such file"),
+        (("--out", "nowhere/small.safetensors"), "nowhere"),
     ],
 )
 def test_mistakes_are_named_and_nothing_is_written(words, expected, model, tmp_path, capsys, monkeypatch):

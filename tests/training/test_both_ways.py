@@ -8,7 +8,9 @@ from small_runs import write_pairs
 
 from sixfold import Translator, modelfile
 from sixfold.cli.main import main
+from sixfold.model.transformer import build
 from sixfold.training import record
+from sixfold.training.evaluate import TextSet, Validator
 from sixfold.training.sitting import Sitting
 
 SETTINGS = [
@@ -208,6 +210,15 @@ def test_a_flag_asks_for_both_ways(folder, tmp_path, capsys):
     words = ["train", folder / "toy.zh", folder / "toy.en", "--both-ways", "--out", tmp_path / "run", "--device", "cpu"]
     run_here(capsys, *words, "--preset", "tiny", *settings(*SETTINGS, "training.steps=2", "training.validate_every=2"))
     assert modelfile.load(tmp_path / "run" / "model.safetensors").config.data.both_ways
+
+
+def test_validation_reads_what_the_model_has_learnt_to_read(trained):
+    file = modelfile.load(trained / "model.safetensors")
+    model = build(file.config.model)
+    validator = Validator(model, file.config.model, file.tokenizer, file.config.training)
+    for (source, target), text in ((("zh", "en"), "我爱猫"), (("en", "zh"), "I love cats")):
+        texts = TextSet("some", [text], [""], (source, target))
+        assert validator.read(texts) == [[file.tokenizer.tag(target), *file.tokenizer.encode(text)]]
 
 
 @pytest.mark.parametrize(
