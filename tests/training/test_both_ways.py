@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import torch
 from commands import run_here
 from small_runs import write_pairs
 
@@ -27,6 +28,15 @@ def lines(path):
 
 def settings(*some):
     return [word for setting in some for word in ("--set", setting)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Runs are the same to the last bit with the same number of threads, which other work here may change."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
