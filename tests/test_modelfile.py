@@ -287,18 +287,43 @@ def test_a_shortlist_travels_in_the_file_and_is_no_weight(weights, tmp_path):
     assert read.weights().keys() == weights.keys()
 
 
+def test_a_shortlist_of_many_comes_back_and_takes_little_more_than_a_byte_an_id():
+    chance = np.random.default_rng(1)
+    lists = [np.sort(chance.choice(32_000, chance.integers(0, 600), replace=False)) for _ in range(400)]
+    lists[7:9], lists[-1] = [np.array([31_999]), np.arange(32_000)], np.array([], int)
+    begins, targets = np.cumsum([0, *map(len, lists)]), np.concatenate(lists)
+    shuffled = np.concatenate([chance.permutation(each) for each in lists])
+    tensors = modelfile.Shortlist(np.array([5]), begins, shuffled).tensors()
+    assert sum(tensor.data.nbytes for tensor in tensors.values()) < 1.5 * len(targets)
+    read = modelfile.Shortlist.of(tensors)
+    for found, expected in ((read.begins, begins), (read.targets, targets), (read.always, [5])):
+        np.testing.assert_array_equal(found, expected)
+    assert {array.dtype for array in (read.begins, read.targets)} == {np.dtype(np.int32)}
+
+
+STORED = {name.split(".")[1]: tensor.data for name, tensor in LISTS.tensors().items()}
+
+
 @pytest.mark.parametrize(
     "change",
     [
-        {"targets": np.array([7, 8, 9, 9, 23])},
-        {"targets": np.array([7, 8, 9, 9, -1])},
-        {"targets": np.array([7, 8, 9])},
-        {"always": np.array([99])},
-        {"begins": np.array([0, 3, 5])},
-        {"begins": np.array([0, 5, 3, *[5] * 21])},
+        {"steps": np.array([7, 1, 1, 9, 14], np.uint8)},
+        {"steps": np.array([7, 1, 1, 255, 1, 1], np.uint8)},
+        {"steps": np.array([7, 1, 1], np.uint8)},
+        {"steps": np.array([7, 1, 1, 9, 1, 1], np.uint8)},
+        {"steps": np.array([7, 1, 1, 9, 255], np.uint8)},
+        {"steps": np.array([], np.uint8)},
+        {"always": np.array([99], np.int32)},
+        {"sizes": np.array([3, 2], np.int32)},
+        {"sizes": np.array([-3, 8, *[0] * 21], np.int32)},
+        {"sizes": np.array([6, -1, *[0] * 21], np.int32)},
+        {"sizes": None},
     ],
 )
-def test_a_shortlist_that_does_not_fit_is_refused(weights, tmp_path, change):
-    save(tmp_path / "m.safetensors", CONFIG, weights, shortlist=replace(LISTS, **change))
+def test_a_shortlist_that_does_not_fit_is_refused(weights, tmp_path, change, monkeypatch):
+    kept = {name: array for name, array in (STORED | change).items() if array is not None}
+    tensors = {f"shortlist.{name}": tensorfile.Tensor.of(array) for name, array in kept.items()}
+    monkeypatch.setattr(modelfile.Shortlist, "tensors", lambda _: tensors)
+    save(tmp_path / "m.safetensors", CONFIG, weights, shortlist=LISTS)
     with pytest.raises(ModelFileError, match="its shortlist does not fit its vocabulary"):
         load(tmp_path / "m.safetensors")

@@ -21,7 +21,7 @@ FORMAT = "sixfold-model"
 VERSION = 1
 SCALE = "_scale"
 SHORTLIST = "shortlist."
-LISTS = ("always", "begins", "targets")
+GO_ON = 255  # of the bytes that a shortlist is stored in: so much, and the next byte more
 
 Storage = Literal["float32", "bfloat16", "int8"]
 
@@ -38,6 +38,31 @@ class Shortlist:
         """All that the target of this source may hold, in the order of the ids."""
         lists = [self.targets[self.begins[token] : self.begins[token + 1]] for token in set(source)]
         return np.unique(np.concatenate([self.always, *lists]))
+
+    def tensors(self) -> dict[str, Tensor]:
+        """To be stored: of each list the steps from id to id, mostly of a byte, a third of the ids themselves."""
+        sizes = np.diff(self.begins)
+        order = np.lexsort((self.targets, np.repeat(np.arange(len(sizes)), sizes)))
+        steps = np.diff(self.targets[order], prepend=0)
+        first = self.begins[:-1][sizes > 0]
+        steps[first] = self.targets[order][first]
+        ends = np.cumsum(steps // GO_ON + 1)
+        data = np.full(ends[-1] if len(ends) else 0, GO_ON, np.uint8)
+        data[ends - 1] = steps % GO_ON
+        stored = {"always": self.always.astype(np.int32), "sizes": sizes.astype(np.int32), "steps": data}
+        return {SHORTLIST + name: Tensor.of(array) for name, array in stored.items()}
+
+    @classmethod
+    def of(cls, tensors: Mapping[str, Tensor]) -> Shortlist:
+        """Read what `tensors` gives."""
+        always, sizes, data = (tensors[SHORTLIST + name].data for name in ("always", "sizes", "steps"))
+        if min(sizes, default=0) < 0:
+            raise ValueError("a list of less than nothing")
+        begins = np.cumsum(sizes, dtype=np.int64)
+        targets = np.cumsum(data, dtype=np.int64)[data < GO_ON]
+        before = np.append(0, targets)[begins - sizes]  # what the lists before one add up to
+        targets -= np.repeat(before, sizes)
+        return cls(always, np.append(0, begins).astype(np.int32), targets.astype(np.int32))
 
 
 @dataclass(frozen=True)
@@ -90,8 +115,7 @@ def save(
     for name, array in weights.items():
         tensors.update(STORAGES[storage](name, array))
     if shortlist is not None:
-        lists = {name: getattr(shortlist, name).astype(np.int32) for name in LISTS}
-        tensors.update({f"{SHORTLIST}{name}": Tensor("I32", array) for name, array in lists.items()})
+        tensors.update(shortlist.tensors())
     metadata = {
         "format": FORMAT,
         "version": str(VERSION),
@@ -133,12 +157,10 @@ def load(path: Path | str, verify: bool = True) -> ModelFile:
 def _shortlist(path: Path | str, lists: Mapping[str, Tensor], vocab: int) -> Shortlist:
     """Checked: a wrong id would make an engine read beyond its weights."""
     try:
-        found = Shortlist(*(lists[SHORTLIST + name].data for name in LISTS))
-        steps = np.diff(found.begins)
-        fine = found.begins.shape == (vocab + 1,) and found.begins[0] == 0 and bool((steps >= 0).all())
-        fine = fine and found.begins[-1] == len(found.targets)
+        found = Shortlist.of(lists)
+        fine = found.begins.shape == (vocab + 1,) and found.begins[-1] == len(found.targets)
         fine = fine and all(((ids >= 0) & (ids < vocab)).all() for ids in (found.always, found.targets))
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, IndexError):
         fine = False
     if not fine:
         raise ModelFileError(f"{path}: its shortlist does not fit its vocabulary", tensorfile.DAMAGED)
