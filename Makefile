@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint browser benchmarks clean
+.PHONY: demo test lint browser benchmarks zh-en-model clean
 
 .venv/.torch: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -36,6 +36,9 @@ lint: .venv/.dev
 
 benchmarks: .venv/.dev  ## the ones that run on a CPU in minutes; those over corpora take a data folder
 	$(BIN)/python benchmarks/model_forward.py
+
+zh-en-model: .venv/.dev  ## DATA=DIR: the model that ships, from corpora to file, on a GPU; WORK=DIR: where it is made
+	$(MAKE) --no-print-directory -f recipes/zh-en.mk DATA='$(DATA)' $(if $(WORK),WORK='$(WORK)')
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

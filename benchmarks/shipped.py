@@ -16,6 +16,7 @@ import random
 import re
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,7 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=10_000, help="of each set, at most")
     parser.add_argument("--made-up", type=int, default=500, help="lines of each language")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--card", type=Path, help="scores as `sixfold pack --card` reads them")
     args = parser.parse_args()
     options = TranslateOptions(beam=4, split=False)
     results: dict[str, Any] = {"scores": {}, "faults": []}
@@ -130,6 +132,17 @@ def main() -> None:
     if args.json:
         results |= {"lines": seen, "share": share}
         args.json.write_text(json.dumps(results, ensure_ascii=False, indent=1), encoding="utf-8")
+    if args.card:
+        args.card.write_text("\n".join(card(results["scores"])), encoding="utf-8")
+
+
+def card(found: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """TOML."""
+    for name, scores in found.items():
+        yield f'[scores."{name}"]'
+        yield from (f"{key} = {round(scores[key], 2)}" for key in ("bleu", "chrf"))
+        yield from (f'{key} = "{scores[key]}"' for key in ("signature", "chrf_signature"))
+        yield ""
 
 
 if __name__ == "__main__":

@@ -232,7 +232,14 @@ def test_the_training_guide_says_what_the_code_chooses():
 
 def test_every_recipe_can_be_read():
     names = sorted(path.name for path in (ROOT / "recipes").glob("*.toml"))
-    assert names == ["multi30k-de-en.toml", "multi30k-en-de.toml", "zh-en-base.toml", "zh-en.toml"]
+    assert names == [
+        "multi30k-de-en.toml",
+        "multi30k-en-de.toml",
+        "zh-en-2.toml",
+        "zh-en-3.toml",
+        "zh-en-base.toml",
+        "zh-en.toml",
+    ]
     for name in names:
         loaded = recipe.load(ROOT / "recipes" / name)
         assert loaded.corpus

@@ -1,0 +1,42 @@
+# The Chinese ↔ English model from the corpora to the file: `make zh-en-model DATA=DIR`.
+# DATA holds train/, dev/ and mono/ (docs/concepts/zh-en-model.md says what, and where each can be had); all that is made
+# goes to WORK. Stop it at any moment: the same command goes on.
+WORK ?= work/zh-en
+SIXFOLD := .venv/bin/sixfold
+CORPORA := $(basename $(basename $(notdir $(wildcard $(DATA)/train/*.tsv.xz))))
+LINKS := $(foreach part,train dev mono,$(WORK)/$(part))
+
+.DELETE_ON_ERROR:
+
+$(WORK)/zh-en.safetensors: $(WORK)/packed.safetensors src/sixfold/pretrained/zh-en.card.toml
+	.venv/bin/python benchmarks/shipped.py $(DATA) --model $< --card $(WORK)/scores.toml
+	$(SIXFOLD) pack $< --out $@ --card $(WORK)/scores.toml
+	$(SIXFOLD) report $(WORK)/zh-en $(WORK)/zh-en-2 $(WORK)/zh-en-3 --out $(WORK)/report.html
+
+$(WORK)/packed.safetensors: $(WORK)/zh-en-3/model.safetensors src/sixfold/pretrained/zh-en.card.toml
+	$(SIXFOLD) pack $< --out $@ --card src/sixfold/pretrained/zh-en.card.toml
+
+# Audited first, so that a bad corpus is seen before an hour of a GPU is spent on it.
+$(WORK)/zh-en/model.safetensors: $(CORPORA:%=$(WORK)/audit/%/doctor.json)
+$(WORK)/zh-en-2/model.safetensors: $(WORK)/bt/commonvoice.zh $(WORK)/bt/commonvoice.en $(WORK)/zh-en/model.safetensors
+$(WORK)/zh-en-3/model.safetensors: $(WORK)/zh-en-2/model.safetensors
+
+$(WORK)/%/model.safetensors: recipes/%.toml | $(LINKS)
+	$(SIXFOLD) train $< --data $(WORK) --out $(@D)
+	test -e $@
+
+$(WORK)/audit/%/doctor.json: | $(LINKS)
+	$(SIXFOLD) doctor $(WORK)/train/$*.tsv.xz --out $(@D) --json > /dev/null
+
+# Text of one language, translated into the other: sources to learn from, never targets.
+$(WORK)/bt/commonvoice.zh: FROM = en
+$(WORK)/bt/commonvoice.en: FROM = zh
+$(WORK)/bt/commonvoice.%: $(WORK)/zh-en/model.safetensors | $(LINKS)
+	mkdir -p $(@D)
+	xz --decompress --stdout $(WORK)/mono/commonvoice.$(FROM).xz > $(@D)/mono.$(FROM)
+	$(SIXFOLD) translate $(@D)/mono.$(FROM) --to $* --beam 1 --no-split --model $< --output $@
+
+$(LINKS): $(WORK)/%:
+	@test -d '$(DATA)/$*' || { echo 'DATA: expected a folder with $*/ in it; got "$(DATA)"' >&2; exit 2; }
+	mkdir -p $(WORK)
+	ln -s '$(abspath $(DATA))/$*' $@
