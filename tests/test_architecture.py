@@ -25,6 +25,7 @@ from sixfold.model import attention, layers, stepper, transformer
 from sixfold.model.transformer import weights_of
 from sixfold.text import learn
 from sixfold.training import plan
+from sixfold.translation import document
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -202,6 +203,19 @@ def test_the_commands_and_the_python_of_the_translating_guide_do_what_they_say(t
     (block,) = re.findall(r"```python\n(.*?)```", text, re.S)
     exec(compile(block, "translating.md", "exec"), {})
     assert "I love machine learning" in capsys.readouterr().out
+
+
+def test_the_commands_of_the_documents_guide_do_what_they_say(tmp_path):
+    folder = follow("docs/guides/documents.md", tmp_path / "guide")
+    page = (folder / "page.en.html").read_text(encoding="utf-8")
+    assert re.fullmatch(r"<p>We <b>need</b> mathematics</p>\n<pre>我们</pre>\n", page)
+    notes = (folder / "notes.en.md").read_text(encoding="utf-8")
+    assert notes.startswith("# Machine learning is interesting\n\n- ")
+    assert notes.count("`数学`") == 1
+    text = (ROOT / "docs/guides/documents.md").read_text(encoding="utf-8")
+    for name, form in document.FORMATS.items():
+        assert f"`{name}`" in text
+        assert all(suffix in text for suffix in form.suffixes)
 
 
 def test_the_commands_of_the_doctors_guide_do_what_they_say(tmp_path):

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from sixfold.modelfile import ModelFile
     from sixfold.text.tokenizer import Tokenizer
     from sixfold.training.run import finetune, train
+    from sixfold.translation.document import translate_document
     from sixfold.translation.result import Translation
     from sixfold.translation.translator import Translator
 
@@ -35,6 +36,7 @@ _HOMES = {
     "finetune": "sixfold.training.run",
     "preset": "sixfold.config",
     "train": "sixfold.training.run",
+    "translate_document": "sixfold.translation.document",
 }
 
 __all__ = [
@@ -55,6 +57,7 @@ __all__ = [
     "finetune",
     "preset",
     "train",
+    "translate_document",
 ]
 
 

@@ -396,3 +396,28 @@ def test_neither_torch_nor_rich_is_loaded_for_a_text(model):
     loaded = re.findall(r"\| +([\w.]+)$", subprocess.run(command, capture_output=True, text=True).stderr, re.M)
     assert "sixfold.translation.translator" in loaded
     assert not {"torch", "rich", "rich.progress"} & set(loaded)
+
+
+def test_a_document_keeps_its_markup_and_goes_where_it_is_told(model, tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text("<p>我们<!-- so -->需要数学</p><pre>我们</pre>\n", encoding="utf-8")
+    translate(model, page, "--output", tmp_path / "out.html")
+    said = (tmp_path / "out.html").read_text(encoding="utf-8")
+    assert said.startswith("<p>")
+    assert said.endswith("</p><pre>我们</pre>\n")
+    assert said.count("<!-- so -->") == 1
+    assert "需要" not in said
+    assert piped(model, page.read_bytes(), "-", "--format", "html").stdout.decode() == said
+
+
+def test_what_a_document_cannot_be_asked_is_refused(model, tmp_path):
+    page = tmp_path / "page.json"
+    page.write_text('{"a": "我们"}', encoding="utf-8")
+    for option, message in (("--json", "expected none of --json"), ("--format=word", "--format: expected one of text")):
+        done = sixfold("translate", "--model", model, page, option)
+        assert done.returncode == 2
+        assert message in done.stderr
+    page.write_text('{"a": ', encoding="utf-8")
+    done = sixfold("translate", "--model", model, page)
+    assert done.returncode == 2
+    assert "expected JSON" in done.stderr

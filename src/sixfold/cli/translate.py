@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import sys
@@ -18,6 +19,7 @@ from sixfold.cli.translate_file import Job, Partial, Reader, progress, size_of
 from sixfold.config import Compute, TranslateOptions
 from sixfold.errors import ConfigError, DataError, RequestError, SixfoldError
 from sixfold.text.sentences import is_spaced
+from sixfold.translation.document import FORMATS, format_of, translate_document
 from sixfold.translation.result import Translation
 from sixfold.translation.translator import Device, Translator, shipped
 
@@ -41,6 +43,7 @@ class Wish:
     details: bool
     output: Path | None
     resume: bool
+    form: str | None = None
 
     def translator(self, device: Device) -> Translator:
         """Ready to work, and able to do what is asked."""
@@ -69,6 +72,9 @@ def translate(
     alternatives: Annotated[bool, typer.Option("--alternatives", help="What may come next after --prefix.")] = False,
     prefix: Annotated[str, typer.Option(help="What the translation begins with.")] = "",
     split: Annotated[bool, typer.Option("--split/--no-split", help="Lines into sentences.")] = True,
+    form: Annotated[
+        str | None, typer.Option("--format", help=f"text, {', '.join(FORMATS)}; left out: by the name of the file.")
+    ] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu or cuda; left out: cpu for a text, else auto.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Left out: as many as there are cores.")] = None,
     compute: Annotated[str, typer.Option(help=f"{', '.join(get_args(Compute))}.")] = "int8",
@@ -78,7 +84,7 @@ def translate(
         raise ConfigError(f"--compute: expected one of {', '.join(get_args(Compute))}; got {compute!r}")
     wish = Wish(
         models or shipped(), source, target, TranslateOptions(beam, n_best or 1, split=split, prefix=prefix),
-        cast(Compute, compute), cast("Device | None", device), threads, as_json, details, output, resume,
+        cast(Compute, compute), cast("Device | None", device), threads, as_json, details, output, resume, form,
     )  # fmt: skip
     path = input_of(text)
     is_typed = text is None and sys.stdin is not None and sys.stdin.isatty()
@@ -89,6 +95,8 @@ def translate(
         show_alternatives(wish, text or "", n_best or ALTERNATIVES)
     elif is_typed:
         converse(wish)
+    elif path is not None and (kind := format_of(path, form)) is not None:
+        translate_whole(wish, path, kind)
     elif path is not None:
         translate_file(wish, path)
     else:
@@ -205,6 +213,36 @@ def translate_file(wish: Wish, path: Path) -> None:
             raise
     for line in job.report():
         print(f"warning: {line}", file=sys.stderr)
+
+
+def translate_whole(wish: Wish, path: Path, form: str) -> None:
+    """A document, which is read at once, as any part of it may matter to another."""
+    if wish.as_json or wish.resume or wish.options.n_best > 1 or wish.options.prefix:
+        raise RequestError(
+            f"{path}: a document of the format {form}: expected none of --json, --resume, --n-best and --prefix",
+            "--format text translates its lines",
+        )
+    if wish.output is not None:
+        tensorfile.check_target(wish.output)
+    with ExitStack() as stack:
+        data = read_all(open_input(path, stack))
+        translator = stack.enter_context(wish.translator("auto"))
+        said, report = translate_document(
+            translator, data, form, wish.source, wish.target, wish.options, path.name if path != STANDARD else "input"
+        )
+    if wish.output is None:
+        sys.stdout.buffer.write(said)
+        sys.stdout.buffer.flush()
+    else:
+        with tensorfile.atomic(wish.output) as file:
+            file.write(said)
+    for line in report.lines():
+        print(f"warning: {line}", file=sys.stderr)
+
+
+def read_all(descriptor: int) -> bytes:
+    with os.fdopen(os.dup(descriptor), "rb") as file:
+        return file.read()
 
 
 def open_input(path: Path, stack: ExitStack) -> int:

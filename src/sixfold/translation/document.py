@@ -1,0 +1,287 @@
+"""Documents in, documents out: what is prose is translated, and every other byte stays where it is."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from sixfold.config import TranslateOptions
+from sixfold.errors import DataError, RequestError
+from sixfold.text.languages import SCRIPTS, letters
+from sixfold.text.sentences import is_spaced
+from sixfold.translation.formats import catalogue, docx, html, markdown, strings, subtitles, table
+from sixfold.translation.inline import place
+from sixfold.translation.plan import has_words
+from sixfold.translation.result import Notice, Translation
+from sixfold.translation.translator import Translator
+from sixfold.translation.units import Atom, Mark, Span, Unit
+
+Parse = Callable[[str], list[Unit]]
+
+
+class Format(NamedTuple):
+    """How to find what is prose, and the names of files that are to be read so."""
+
+    parse: Parse
+    suffixes: tuple[str, ...]
+
+
+FORMATS: Mapping[str, Format] = {
+    "html": Format(html.parse, (".html", ".htm", ".xhtml")),
+    "markdown": Format(markdown.parse, (".md", ".markdown")),
+    "srt": Format(subtitles.parse, (".srt",)),
+    "vtt": Format(subtitles.parse, (".vtt",)),
+    "json": Format(strings.parse_json, (".json",)),
+    "yaml": Format(strings.parse_yaml, (".yaml", ".yml")),
+    "po": Format(catalogue.parse_po, (".po", ".pot")),
+    "xliff": Format(catalogue.parse_xliff, (".xliff", ".xlf")),
+    "csv": Format(table.parse_csv, (".csv",)),
+    "tsv": Format(table.parse_tsv, (".tsv",)),
+    "docx": Format(docx.parse, (".docx",)),
+}
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text with its units, none of which overlap, but that one may lie in the markup of another."""
+
+    text: str
+    units: tuple[Unit, ...]
+    bom: bytes = b""
+
+    @classmethod
+    def read(cls, data: bytes, form: str, name: str = "document") -> Document:
+        """`form`: a key of FORMATS."""
+        if form not in FORMATS:
+            raise RequestError(f"--format: expected one of {', '.join(FORMATS)}; got {form!r}")
+        bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+        try:
+            text = data[len(bom) :].decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, len(bom) + error.start) + 1
+            raise DataError(
+                f"{name}:{line}: expected UTF-8; got byte 0x{error.object[error.start]:02x}",
+                "convert the file, for example: iconv -f GB18030 -t UTF-8",
+            ) from None
+        units = sorted(FORMATS[form].parse(text), key=lambda unit: (unit.span[0], -unit.span[1]))
+        return cls(text, tuple(units), bom)
+
+    def write(self, fillings: Mapping[int, Filling]) -> bytes:
+        """With some units, by their number, replaced."""
+        return self.bom + self._rendered((0, len(self.text)), 0, fillings).encode()
+
+    def _rendered(self, span: Span, first: int, fillings: Mapping[int, Filling]) -> str:
+        """What a part of the document becomes; no unit before the `first` is in it."""
+        done, at = [], span[0]
+        for number in range(first, len(self.units)):
+            start, end = self.units[number].span
+            if start >= span[1]:
+                break
+            if number in fillings and start >= at:
+                done += [self.text[at:start], self._filled(number, fillings)]
+                at = end
+        return "".join([*done, self.text[at : span[1]]])
+
+    def _filled(self, number: int, fillings: Mapping[int, Filling]) -> str:
+        unit, filling = self.units[number], fillings[number]
+        done, text, at = [], "", 0
+        for insert in filling.inserts:
+            text += filling.text[at : insert.place[0]] + insert.left
+            at = insert.place[1]
+            if insert.span is None:
+                text += insert.raw + insert.right
+            else:
+                done += [unit.escape(text) if text else "", self._rendered(insert.span, number + 1, fillings)]
+                text = insert.right
+        before, behind = unit.around
+        rest = text + filling.text[at:]
+        return "".join([before, *done, unit.escape(rest) if rest else "", behind])
+
+
+class Insert(NamedTuple):
+    """Markup in a translation: what it stands in the place of, and what it is, with a space beside it or none."""
+
+    place: Span  # in the translation
+    span: Span | None  # in the document
+    raw: str = ""
+    left: str = ""
+    right: str = ""
+
+
+@dataclass(frozen=True)
+class Filling:
+    """What a unit becomes."""
+
+    text: str
+    inserts: tuple[Insert, ...] = ()
+
+
+@dataclass
+class Report:
+    """What to be wary of, by the line of the document."""
+
+    units: int = 0
+    notices: list[tuple[int, Notice]] = field(default_factory=list)
+
+    def lines(self) -> Iterator[str]:
+        for kind, count in Counter(notice.kind for _, notice in self.notices).most_common():
+            line, first = next((line, notice) for line, notice in self.notices if notice.kind == kind)
+            yield f"line {line}: {first.message}" + (f"; and {count - 1} more" if count > 1 else "")
+
+
+def format_of(path: Path, forced: str | None = None) -> str | None:
+    """The format of a file by its name; None: plain lines of text."""
+    if forced is not None:
+        if forced != "text" and forced not in FORMATS:
+            raise RequestError(f"--format: expected one of text, {', '.join(FORMATS)}; got {forced!r}")
+        return None if forced == "text" else forced
+    return next((name for name, its in FORMATS.items() if path.suffix.lower() in its.suffixes), None)
+
+
+def parts_of(data: bytes, form: str, name: str) -> dict[str, Document]:
+    """A document, or the parts of one that is kept in several."""
+    if form != "docx":
+        return {name: Document.read(data, form, name)}
+    parts = {part: docx.prepared(text) for part, text in docx.read(data, name).items()}
+    return {part: Document.read(text, form, f"{name}: {part}") for part, text in parts.items()}
+
+
+def translate_document(
+    translator: Translator,
+    data: bytes,
+    form: str,
+    source: str | None = None,
+    target: str | None = None,
+    options: TranslateOptions | None = None,
+    name: str = "document",
+) -> tuple[bytes, Report]:
+    """The document with its prose translated; the direction is that of the document as a whole."""
+    parts = parts_of(data, form, name)
+    units = [(part, number) for part, each in parts.items() for number in range(len(each.units))]
+    texts = [parts[part].units[number].text for part, number in units]
+    pair = translator.direction("\n".join(texts), source, target).languages
+    wanted = [(part, number) for (part, number), text in zip(units, texts, strict=True) if is_prose(text, pair)]
+    found = translator.translate_batch([parts[part].units[number].text for part, number in wanted], *pair, options)
+    report = Report(len(units))
+    fillings: dict[str, dict[int, Filling]] = {part: {} for part in parts}
+    for (part, number), said in zip(wanted, found, strict=True):
+        unit = parts[part].units[number]
+        if said.text == unit.text:
+            continue
+        unit, said = with_atoms(translator, unit, said, options)
+        fillings[part][number], is_sure = filled(unit, said, is_spaced(pair[1]))
+        lost = Notice("markup", "a tag lost the words that it stood around, and was put where they would be")
+        line = parts[part].text.count("\n", 0, unit.span[0]) + 1
+        report.notices += [(line, notice) for notice in (*said.warnings, *([] if is_sure else [lost]))]
+    changed = {part: parts[part].write(its) for part, its in fillings.items() if its}
+    if form == "docx":
+        return docx.write(data, changed) if changed else data, report
+    return changed.get(name, data), report
+
+
+def with_atoms(
+    translator: Translator, unit: Unit, said: Translation, options: TranslateOptions | None
+) -> tuple[Unit, Translation]:
+    """Another translation, where one has lost what must come back: without it, as a mark that needs no model."""
+    for _ in range(2):
+        missing = lost_atoms(unit, said.text)
+        if not missing:
+            break
+        unit = without(unit, missing)
+        said = translator.translate(unit.text, *said.languages, options)
+    else:
+        if lost_atoms(unit, said.text):
+            unit = without(unit, unit.all_atoms())
+            said = translator.translate(unit.text, *said.languages, options)
+    return unit, said
+
+
+def is_prose(text: str, languages: tuple[str, str]) -> bool:
+    """Whether there is something to translate: letters, of the source's script where the target has another."""
+    if not has_words(text):
+        return False
+    written, other = (SCRIPTS.get(re.split("[-_]", each.lower())[0], ()) for each in languages)
+    return not written or not set(written).isdisjoint(other) or letters(*written).search(text) is not None
+
+
+def lost_atoms(unit: Unit, said: str) -> list[Atom]:
+    """Those that a translation does not have, or has too often or too seldom."""
+    atoms = unit.all_atoms()
+    shown = [unit.text[slice(*atom.shown)] for atom in atoms]
+    wanted = Counter(shown)
+    return [atom for atom, its in zip(atoms, shown, strict=True) if said.count(its) < wanted[its]]
+
+
+def without(unit: Unit, atoms: Sequence[Atom]) -> Unit:
+    """The unit with some atoms as single marks instead, which need no model to come back."""
+    gone = [atom for atom in unit.all_atoms() if atom in set(atoms)]
+    sizes = [(atom.shown[1], atom.shown[1] - atom.shown[0]) for atom in gone]
+
+    def moved(at: int) -> int:
+        """Where a place is now; those inside of what is gone are where it was."""
+        inside = next((atom.shown[0] for atom in gone if atom.shown[0] < at < atom.shown[1]), at)
+        return inside - sum(size for end, size in sizes if end <= inside)
+
+    # At one place, what was a mark already is before the text that becomes one.
+    marks = [((mark.at, 0), mark) for mark in unit.marks]
+    marks += [
+        ((atom.shown[0], 1), Mark(atom.shown[0], "single", atom.span, unit.text[slice(*atom.shown)])) for atom in gone
+    ]
+    text, at = "", 0
+    for atom in gone:
+        text += unit.text[at : atom.shown[0]]
+        at = atom.shown[1]
+    kept = [atom for atom in unit.atoms if atom not in gone]
+    return replace(
+        unit,
+        text=text + unit.text[at:],
+        marks=tuple(mark._replace(at=moved(mark.at)) for _, mark in sorted(marks, key=lambda pair: pair[0])),
+        atoms=tuple(atom._replace(shown=(moved(atom.shown[0]), moved(atom.shown[1]))) for atom in kept),
+    )
+
+
+def filled(unit: Unit, said: Translation, spaced: bool) -> tuple[Filling, bool]:
+    """The translation with the markup of its unit, and whether every mark found its words."""
+    inserts, at = [], 0
+    for atom in unit.atoms:
+        shown = unit.text[slice(*atom.shown)]
+        start = said.text.find(shown, at)
+        start = start if start >= 0 else said.text.find(shown)
+        if start >= 0 and shown:
+            inserts.append(Insert((start, start + len(shown)), atom.span))
+            at = start + len(shown)
+    taken = sorted(insert.place for insert in inserts)
+    places, is_sure = place(unit, said.text, said.alignment) if unit.marks else ([], True)
+    for target, number in places:
+        mark = unit.marks[number]
+        inside = next((span for span in taken if span[0] < target < span[1]), None)
+        target = target if inside is None else inside[0] if mark.kind == "open" else inside[1]
+        inserts.append(Insert((target, target), mark.span, mark.raw, *_pads(unit, mark, said.text, target, spaced)))
+    order = sorted(range(len(inserts)), key=lambda number: (inserts[number].place[0], _rank(inserts[number], number)))
+    return Filling(said.text, tuple(inserts[number] for number in order)), is_sure
+
+
+def _pads(unit: Unit, mark: Mark, said: str, at: int, spaced: bool) -> tuple[str, str]:
+    """Spaces beside a mark.
+
+    What was text, and is a mark because the model lost it, is not to touch a word. And where a mark is known by its
+    neighbours, one that closes behind punctuation must not be followed by a letter: **so.**What would stay asterisks.
+    """
+    left, right = said[:at][-1:], said[at:][:1]
+    if mark.raw:
+        return (" " if spaced and left.isalnum() else "", " " if spaced and right.isalnum() else "")
+    if unit.leans and mark.kind == "close" and left and not left.isalnum() and right.isalnum():
+        return "", " "
+    if unit.leans and mark.kind == "open" and left.isalnum() and right and not right.isalnum():
+        return " ", ""
+    return "", ""
+
+
+def _rank(insert: Insert, number: int) -> tuple[int, int]:
+    """Of two at one place: marks in the order that they were put in, before an atom that begins there."""
+    return (insert.place[1] > insert.place[0], number)
