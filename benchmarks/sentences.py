@@ -5,6 +5,7 @@ where two lines met. Many lines hold several sentences, and a boundary found ins
 splitter reaches a precision of 1; what compares is F1 on the same text.
 
     python benchmarks/sentences.py DATA
+    python benchmarks/sentences.py --hard      # the share of 300 hard cases, written by hand, that is split as marked
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from sixfold.text.sentences import split
 SETS = ("flores-dev", "wmt17", "tatoeba")
 GROUP = 5  # lines
 ROUNDS = 3
+HARD = Path(__file__).parents[1] / "tests" / "text" / "hard_sentences.tsv"
 Splitter = Callable[[str], list[str]]
 
 
@@ -58,10 +60,24 @@ def measure(splitter: Splitter, groups: list[list[str]], glue: str) -> dict[str,
     }
 
 
+def hard() -> None:
+    rows = [line.split("\t") for line in read_lines(HARD)]
+    for language in ("en", "zh"):
+        cases = [text.split("‖") for code, text in rows if code == language]
+        for name, splitter in splitters(language):
+            right = sum(ends(splitter("".join(parts))) == ends(parts) for parts in cases)
+            print(f"{language} {name:10} {right} of {len(cases)} {right / len(cases):6.1%}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path, help="a folder with dev/flores-dev.zh and the like")
-    folder = parser.parse_args().data / "dev"
+    parser.add_argument("data", type=Path, nargs="?", help="a folder with dev/flores-dev.zh and the like")
+    parser.add_argument("--hard", action="store_true")
+    args = parser.parse_args()
+    if args.hard:
+        hard()
+        return
+    folder = args.data / "dev"
     print("| text | splitter | precision | recall | F1 | MB/s |\n|---|---|---|---|---|---|")
     for name in SETS:
         for language, glue in (("zh", ""), ("en", " ")):

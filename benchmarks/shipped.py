@@ -96,10 +96,11 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", default=list(SETS))
     parser.add_argument("--lines", type=int, default=10_000, help="of each set, at most")
     parser.add_argument("--made-up", type=int, default=500, help="lines of each language")
+    parser.add_argument("--guard", action="store_true", help="what is plainly wrong is asked for again")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--card", type=Path, help="scores as `sixfold pack --card` reads them")
     args = parser.parse_args()
-    options = TranslateOptions(beam=4, split=False)
+    options = TranslateOptions(beam=4, split=False, guard=args.guard)
     results: dict[str, Any] = {"scores": {}, "faults": []}
     faults: Counter[str] = Counter()
     seen = 0

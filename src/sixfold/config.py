@@ -227,6 +227,8 @@ class SearchOptions:
     min_length: int = 1
     max_length: int = 256
     max_ratio: float = 0.0  # and at most so many tokens a token of the source, and ten more; 0: no such limit
+    no_repeat: int = 0  # no run of so many tokens is written twice; 0: as often as it likes
+    unlisted: bool = False  # every token may be written, a shortlist or not
     patience: float = 0.0  # end after beam × patience finished hypotheses; 0: when none can still win
 
     def __post_init__(self) -> None:
@@ -261,6 +263,7 @@ class TranslateOptions:
     length_penalty: float = 1.0
     split: bool = True  # a line into its sentences; otherwise it is translated whole
     prefix: str = ""  # what the translation begins with
+    guard: bool = True  # what is plainly wrong is asked for once more, and else told
 
     def __post_init__(self) -> None:
         check_types(self, "options")

@@ -72,6 +72,7 @@ def translate(
     alternatives: Annotated[bool, typer.Option("--alternatives", help="What may come next after --prefix.")] = False,
     prefix: Annotated[str, typer.Option(help="What the translation begins with.")] = "",
     split: Annotated[bool, typer.Option("--split/--no-split", help="Lines into sentences.")] = True,
+    guard: Annotated[bool, typer.Option("--guard/--no-guard", help="Ask again for what is plainly wrong.")] = True,
     form: Annotated[
         str | None, typer.Option("--format", help=f"text, {', '.join(FORMATS)}; left out: by the name of the file.")
     ] = None,
@@ -82,8 +83,9 @@ def translate(
     """Translate a text, a file or a pipe: one line in, one line out."""
     if compute not in get_args(Compute):
         raise ConfigError(f"--compute: expected one of {', '.join(get_args(Compute))}; got {compute!r}")
+    options = TranslateOptions(beam, n_best or 1, split=split, prefix=prefix, guard=guard)
     wish = Wish(
-        models or shipped(), source, target, TranslateOptions(beam, n_best or 1, split=split, prefix=prefix),
+        models or shipped(), source, target, options,
         cast(Compute, compute), cast("Device | None", device), threads, as_json, details, output, resume, form,
     )  # fmt: skip
     path = input_of(text)

@@ -83,7 +83,7 @@ class CpuEngine:
         if prefixes is not None:
             wanted["target_prefix"] = self._named([prefixes[place] for place in places])
         else:
-            wanted["use_vmap"] = self._has_shortlist
+            wanted["use_vmap"] = self._has_shortlist and not options.unlisted
         return self._engine.translate_batch(self._named(some), **wanted)
 
     def alternatives(self, source: Ids, prefix: Ids, options: SearchOptions) -> list[Candidate]:
@@ -120,6 +120,7 @@ class CpuEngine:
         return {
             "beam_size": options.beam, "num_hypotheses": options.n_best, "length_penalty": options.length_penalty,
             "patience": max(patience, options.n_best / options.beam), "return_scores": True, "max_batch_size": 0,
+            "no_repeat_ngram_size": options.no_repeat,
         }  # fmt: skip
 
     def _named(self, texts: Sequence[Ids]) -> list[list[str]]:

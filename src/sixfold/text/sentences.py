@@ -50,6 +50,10 @@ _ATTRIBUTION = re.compile(
     r"(?:说|說|(?<![知报報])道|问|問|答|喊|叫|表示|称|稱|指出|强调|強調|补充|補充|解释|解釋|回应|回應|写道|寫道)"
     r"(?:[。！？…；]|，[“「])"
 )
+_SAID = re.compile(
+    r"(?:[A-Z][\w.'’-]* ){1,4}(?:said|says|asked|asks|replied|answered|shouted|cried|whispered|added|called|yelled|"
+    r"muttered|murmured|told|explained|repeated|continued|insisted|agreed|demanded|wondered|warned|sighed|laughed)\b"
+)
 _CONTINUATION = re.compile(
     r"的(?!确|確|士)|地(?!球|方|区|區|震|铁|鐵)|等(?!到|我|你|他|她)|一(?:书|書|文|词|詞|语|語|句)|之(?:类|類|后|後|前)(?!，)"
     r"|这(?:句|番|样的)|這(?:句|番|樣的)|然后|然後|随后|隨後|接着|接著|便(?!宜)|就(?!在|算|是|连|連|像)|并|並|以及|和|[与與](?!之|此)"
@@ -237,7 +241,7 @@ def _ends_closed(text: str, start: int, mark: re.Match[str], begin: int, pairs: 
     if text[last] not in _QUOTES:
         return opened is None or opened <= start
     if not _CJK.match(text, begin):
-        return True
+        return not _SAID.match(text, begin)
     if _CONTINUATION.match(text, begin):
         return False
     if opened is None or opened <= start:

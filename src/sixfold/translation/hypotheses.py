@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from heapq import nlargest
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from sixfold.config import SearchOptions, TranslateOptions
 from sixfold.engines.engine import Candidate as Hypothesis
 from sixfold.translation.direction import Direction
+from sixfold.translation.guard import Fault, check, mend
+from sixfold.translation.result import Notice
 
 Wish = tuple[str, tuple[int, ...]]  # a sentence, and the tokens that its translation is to begin with
 
@@ -30,6 +32,46 @@ def decode(
         answers = direction.engine.decode(sources, with_room(search, sources, begun), prefixes)
         found.update(zip(group, answers, strict=True))
     return found
+
+
+class Answer(NamedTuple):
+    """What a sentence may become, the best first, and what is wrong with that."""
+
+    sentence: str
+    hypotheses: Sequence[Hypothesis]
+    faults: Sequence[Fault]
+
+
+def guard(
+    direction: Direction,
+    ids: Mapping[str, Sequence[int]],
+    found: dict[Wish, list[Hypothesis]],
+    options: TranslateOptions,
+) -> dict[Wish, list[Fault]]:
+    """Ask once more for what is plainly wrong, take what is less so, and tell what is left."""
+    left: dict[Wish, list[Fault]] = {}
+    for wish, its in found.items():
+        sentence, begun = wish
+        faults = check(sentence, direction.said(its[0].tokens), direction.languages)
+        if faults and not begun:  # what must begin so is what the caller wants
+            search = options.search(direction.room)
+            better = mend(direction, sentence, ids[sentence], faults, search)[0]
+            rest = check(sentence, direction.said(better.tokens), direction.languages)
+            if len(rest) < len(faults):
+                found[wish], faults = [better, *its[1:]], rest
+        if faults:
+            left[wish] = faults
+    return left
+
+
+def notices(text: str, said: Sequence[str], answers: Sequence[Answer]) -> Iterator[Notice]:
+    """The faults of all sentences, at their places in the whole."""
+    at = 0
+    for words, answer in zip(said, answers, strict=True):
+        at = max(at, text.find(words, at))
+        for kind, message, span in answer.faults:
+            yield Notice(kind, message, None if span is None else (span[0] + at, span[1] + at))
+        at += len(words)
 
 
 def with_room(search: SearchOptions, sources: Sequence[Sequence[int]], begun: Sequence[int]) -> SearchOptions:

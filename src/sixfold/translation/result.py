@@ -39,6 +39,7 @@ class Notice(NamedTuple):
 
     kind: str
     message: str
+    span: Span | None = None  # in the translation, where it can be said
 
 
 class Details(NamedTuple):

@@ -9,18 +9,17 @@ from types import TracebackType
 from typing import Self
 
 from sixfold.config import Compute, TranslateOptions
-from sixfold.engines.engine import Candidate as Hypothesis
 from sixfold.engines.engine import Engine
 from sixfold.errors import RequestError
 from sixfold.text.sentences import is_spaced
 from sixfold.translation.direction import Direction, check_told, choose, directions_of
 from sixfold.translation.explain import explain
-from sixfold.translation.hypotheses import decode, mean_scores, ways_through, with_room
+from sixfold.translation.hypotheses import Answer, decode, guard, mean_scores, notices, ways_through, with_room
 from sixfold.translation.opening import Device as Device
 from sixfold.translation.opening import Source, check_threads, choose_device, load_all, open_engine
 from sixfold.translation.opening import shipped as shipped
 from sixfold.translation.plan import Layout, plan, replace_surrogates
-from sixfold.translation.result import Candidate, Details, Notice, Translation
+from sixfold.translation.result import Candidate, Details, Translation
 
 WINDOW = 1024  # texts that `stream` holds at once
 
@@ -183,8 +182,11 @@ class Translator:
             for layout in work.layouts
         ]
         found = decode(direction, work.ids, wishes, options)
+        faults = guard(direction, work.ids, found, options) if options.guard else {}
         return [
-            self._assembled(direction, layout, [(sentence, found[sentence, begun]) for sentence, begun in its], options)
+            self._assembled(
+                direction, layout, [Answer(wish[0], found[wish], faults.get(wish, [])) for wish in its], options
+            )
             for layout, its in zip(work.layouts, wishes, strict=True)
         ]
 
@@ -192,19 +194,18 @@ class Translator:
         self,
         direction: Direction,
         layout: Layout,
-        answers: Sequence[tuple[str, Sequence[Hypothesis]]],
+        answers: Sequence[Answer],
         options: TranslateOptions,
     ) -> Translation:
-        ways = ways_through([its for _, its in answers], options.n_best)
+        ways = ways_through([each.hypotheses for each in answers], options.n_best)
         said = [[direction.said(each.tokens) for each in way] for way, _ in ways]
         spaced = is_spaced(direction.languages[1])
         texts = [layout.fill(its, spaced) for its in said]
-        empty = Notice("empty", "the model had nothing to say for a sentence")
-        best = [(sentence, its[0].tokens) for sentence, its in answers]
+        best = [(each.sentence, each.hypotheses[0].tokens) for each in answers]
         return Translation(
             layout.text, texts[0], ways[0][1], direction.languages,
             tuple(Candidate(its, total) for its, (_, total) in zip(texts, ways, strict=True) if options.n_best > 1),
-            (*layout.notices, *([empty] if "" in said[0] else [])),
+            (*layout.notices, *notices(texts[0], said[0], answers)),
             partial(self._explain, direction, layout.text, texts[0], best),
         )  # fmt: skip
 
