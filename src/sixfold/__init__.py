@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sixfold.text.tokenizer import Tokenizer
     from sixfold.training.run import finetune, train
     from sixfold.translation.document import translate_document
+    from sixfold.translation.glossary import Glossary
     from sixfold.translation.result import Translation
     from sixfold.translation.translator import Translator
 
@@ -22,6 +23,7 @@ _HOMES = {
     "Config": "sixfold.config",
     "ConfigError": "sixfold.errors",
     "DataError": "sixfold.errors",
+    "Glossary": "sixfold.translation.glossary",
     "ModelConfig": "sixfold.config",
     "ModelFile": "sixfold.modelfile",
     "ModelFileError": "sixfold.errors",
@@ -43,6 +45,7 @@ __all__ = [
     "Config",
     "ConfigError",
     "DataError",
+    "Glossary",
     "ModelConfig",
     "ModelFile",
     "ModelFileError",

@@ -421,3 +421,17 @@ def test_what_a_document_cannot_be_asked_is_refused(model, tmp_path):
     done = sixfold("translate", "--model", model, page)
     assert done.returncode == 2
     assert "expected JSON" in done.stderr
+
+
+def test_a_glossary_is_honoured_in_texts_files_and_documents(model, tmp_path):
+    plain = translate(model, "机器学习很有趣").stdout.strip()
+    word = plain.split()[-1].strip(".")
+    (tmp_path / "g.tsv").write_text("机器学习\tmathematics\n", encoding="utf-8")
+    (tmp_path / "a.txt").write_text("机器学习很有趣\n", encoding="utf-8")
+    (tmp_path / "a.html").write_text("<p>机器学习很有趣</p>\n", encoding="utf-8")
+    assert word != "mathematics"
+    for what in ("机器学习很有趣", tmp_path / "a.txt", tmp_path / "a.html"):
+        assert "mathematics" in translate(model, what, "--glossary", tmp_path / "g.tsv").stdout
+    done = sixfold("translate", "--model", model, "机器学习", "--glossary", tmp_path / "none.tsv")
+    assert done.returncode == 2
+    assert "none.tsv: cannot be read" in done.stderr

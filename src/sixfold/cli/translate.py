@@ -20,6 +20,7 @@ from sixfold.config import Compute, TranslateOptions
 from sixfold.errors import ConfigError, DataError, RequestError, SixfoldError
 from sixfold.text.sentences import is_spaced
 from sixfold.translation.document import FORMATS, format_of, translate_document
+from sixfold.translation.glossary import Glossary
 from sixfold.translation.result import Translation
 from sixfold.translation.translator import Device, Translator, shipped
 
@@ -44,6 +45,7 @@ class Wish:
     output: Path | None
     resume: bool
     form: str | None = None
+    glossary: Glossary | None = None
 
     def translator(self, device: Device) -> Translator:
         """Ready to work, and able to do what is asked."""
@@ -73,6 +75,9 @@ def translate(
     prefix: Annotated[str, typer.Option(help="What the translation begins with.")] = "",
     split: Annotated[bool, typer.Option("--split/--no-split", help="Lines into sentences.")] = True,
     guard: Annotated[bool, typer.Option("--guard/--no-guard", help="Ask again for what is plainly wrong.")] = True,
+    glossary: Annotated[
+        Path | None, typer.Option(help="Terms and how they must be translated: two columns, a tab between.")
+    ] = None,
     form: Annotated[
         str | None, typer.Option("--format", help=f"text, {', '.join(FORMATS)}; left out: by the name of the file.")
     ] = None,
@@ -87,6 +92,7 @@ def translate(
     wish = Wish(
         models or shipped(), source, target, options,
         cast(Compute, compute), cast("Device | None", device), threads, as_json, details, output, resume, form,
+        None if glossary is None else Glossary.read(glossary),
     )  # fmt: skip
     path = input_of(text)
     is_typed = text is None and sys.stdin is not None and sys.stdin.isatty()
@@ -135,7 +141,7 @@ def check(wish: Wish, is_lines: bool, is_typed: bool) -> None:
 def translate_text(wish: Wish, text: str) -> None:
     # A GPU takes seconds to start.
     with wish.translator("cpu") as translator:
-        said = shown(wish, translator.translate(text, wish.source, wish.target, wish.options))
+        said = shown(wish, translator.translate(text, wish.source, wish.target, wish.options, wish.glossary))
     if wish.output is None:
         print(said)
     else:
@@ -187,7 +193,8 @@ def converse(wish: Wish) -> None:
         while True:
             try:
                 text = input("> " if sys.stdout.isatty() else "")
-                print(shown(wish, translator.translate(text, wish.source, wish.target, wish.options)), flush=True)
+                said = translator.translate(text, wish.source, wish.target, wish.options, wish.glossary)
+                print(shown(wish, said), flush=True)
             except SixfoldError as error:
                 print(f"error: {error}", file=sys.stderr)
             except (EOFError, KeyboardInterrupt):
@@ -203,6 +210,7 @@ def translate_file(wish: Wish, path: Path) -> None:
         size = size_of(descriptor)
         partial = begun(wish, path, size) if wish.output is not None else None
         job = Job(wish.translator("auto"), wish.source, wish.target, wish.options, wish.as_json, wish.details)
+        job.glossary = wish.glossary
         is_shown = sys.stderr.isatty() and (partial is not None or not sys.stdout.isatty())
         opened = partial.writing() if partial else nullcontext(sys.stdout.buffer)
         try:
@@ -230,8 +238,9 @@ def translate_whole(wish: Wish, path: Path, form: str) -> None:
         data = read_all(open_input(path, stack))
         translator = stack.enter_context(wish.translator("auto"))
         said, report = translate_document(
-            translator, data, form, wish.source, wish.target, wish.options, path.name if path != STANDARD else "input"
-        )
+            translator, data, form, wish.source, wish.target, wish.options,
+            path.name if path != STANDARD else "input", wish.glossary,
+        )  # fmt: skip
     if wish.output is None:
         sys.stdout.buffer.write(said)
         sys.stdout.buffer.flush()
@@ -268,5 +277,6 @@ def begun(wish: Wish, path: Path, size: int | None) -> Partial:
         "model": [modelfile.load(model, verify=False).checksum for model in wish.models],
         "input": path.name, "bytes": size, "from": wish.source, "to": wish.target, **asdict(wish.options),
         "compute": wish.compute, "json": wish.as_json, "details": wish.details,
+        "glossary": [list(term) for term in wish.glossary.terms] if wish.glossary else None,
     }  # fmt: skip
     return Partial(wish.output, made_from, wish.resume)

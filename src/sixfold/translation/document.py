@@ -15,6 +15,7 @@ from sixfold.errors import DataError, RequestError
 from sixfold.text.languages import SCRIPTS, letters
 from sixfold.text.sentences import is_spaced
 from sixfold.translation.formats import catalogue, docx, html, markdown, strings, subtitles, table
+from sixfold.translation.glossary import Glossary
 from sixfold.translation.inline import place
 from sixfold.translation.plan import has_words
 from sixfold.translation.result import Notice, Translation
@@ -159,6 +160,7 @@ def translate_document(
     target: str | None = None,
     options: TranslateOptions | None = None,
     name: str = "document",
+    glossary: Glossary | None = None,
 ) -> tuple[bytes, Report]:
     """The document with its prose translated; the direction is that of the document as a whole."""
     parts = parts_of(data, form, name)
@@ -166,14 +168,15 @@ def translate_document(
     texts = [parts[part].units[number].text for part, number in units]
     pair = translator.direction("\n".join(texts), source, target).languages
     wanted = [(part, number) for (part, number), text in zip(units, texts, strict=True) if is_prose(text, pair)]
-    found = translator.translate_batch([parts[part].units[number].text for part, number in wanted], *pair, options)
+    asked = [parts[part].units[number].text for part, number in wanted]
+    found = translator.translate_batch(asked, *pair, options, glossary)
     report = Report(len(units))
     fillings: dict[str, dict[int, Filling]] = {part: {} for part in parts}
     for (part, number), said in zip(wanted, found, strict=True):
         unit = parts[part].units[number]
         if said.text == unit.text:
             continue
-        unit, said = with_atoms(translator, unit, said, options)
+        unit, said = with_atoms(translator, unit, said, options, glossary)
         fillings[part][number], is_sure = filled(unit, said, is_spaced(pair[1]))
         lost = Notice("markup", "a tag lost the words that it stood around, and was put where they would be")
         line = parts[part].text.count("\n", 0, unit.span[0]) + 1
@@ -185,7 +188,7 @@ def translate_document(
 
 
 def with_atoms(
-    translator: Translator, unit: Unit, said: Translation, options: TranslateOptions | None
+    translator: Translator, unit: Unit, said: Translation, options: TranslateOptions | None, glossary: Glossary | None
 ) -> tuple[Unit, Translation]:
     """Another translation, where one has lost what must come back: without it, as a mark that needs no model."""
     for _ in range(2):
@@ -193,11 +196,11 @@ def with_atoms(
         if not missing:
             break
         unit = without(unit, missing)
-        said = translator.translate(unit.text, *said.languages, options)
+        said = translator.translate(unit.text, *said.languages, options, glossary)
     else:
         if lost_atoms(unit, said.text):
             unit = without(unit, unit.all_atoms())
-            said = translator.translate(unit.text, *said.languages, options)
+            said = translator.translate(unit.text, *said.languages, options, glossary)
     return unit, said
 
 

@@ -14,6 +14,7 @@ from sixfold.errors import RequestError
 from sixfold.text.sentences import is_spaced
 from sixfold.translation.direction import Direction, check_told, choose, directions_of
 from sixfold.translation.explain import explain
+from sixfold.translation.glossary import Glossary, honour_all
 from sixfold.translation.hypotheses import Answer, decode, guard, mean_scores, notices, ways_through, with_room
 from sixfold.translation.opening import Device as Device
 from sixfold.translation.opening import Source, check_threads, choose_device, load_all, open_engine
@@ -61,10 +62,11 @@ class Translator:
         source: str | None = None,
         target: str | None = None,
         options: TranslateOptions | None = None,
+        glossary: Glossary | None = None,
     ) -> Translation:
         """A text of any length; its lines, blank ones too, and its white space are kept."""
         check_text("text", text, "translate_batch() takes a list")
-        return self.translate_batch([text], source, target, options)[0]
+        return self.translate_batch([text], source, target, options, glossary)[0]
 
     def translate_batch(
         self,
@@ -72,8 +74,12 @@ class Translator:
         source: str | None = None,
         target: str | None = None,
         options: TranslateOptions | None = None,
+        glossary: Glossary | None = None,
     ) -> list[Translation]:
-        """Many texts at once, which is much faster than one by one. Each may have a direction of its own."""
+        """Many texts at once, which is much faster than one by one. Each may have a direction of its own.
+
+        The terms of a glossary are used, or a warning says which could not be.
+        """
         if not isinstance(texts, Sequence) or isinstance(texts, str | bytes | bytearray):
             raise RequestError(
                 f"texts: expected a list of strings; got {texts!r:.60}",
@@ -86,7 +92,8 @@ class Translator:
             groups.setdefault(self.direction(text, source, target), []).append(place)
         found: dict[int, Translation] = {}
         for direction, places in groups.items():
-            some = self._translate(direction, [texts[place] for place in places], options or TranslateOptions())
+            wanted = [texts[place] for place in places]
+            some = self._translate(direction, wanted, options or TranslateOptions(), glossary or Glossary(()))
             found.update(zip(places, some, strict=True))
         return [found[place] for place in range(len(texts))]
 
@@ -96,12 +103,13 @@ class Translator:
         source: str | None = None,
         target: str | None = None,
         options: TranslateOptions | None = None,
+        glossary: Glossary | None = None,
     ) -> Iterator[Translation]:
         """Any number of texts, in their order; only a window of them is in memory."""
         if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
             raise RequestError(f"texts: expected strings one after another; got {texts!r:.60}", "put it into a list")
         windows = _windows(iter(texts))
-        return (each for window in windows for each in self.translate_batch(window, source, target, options))
+        return (each for window in windows for each in self.translate_batch(window, source, target, options, glossary))
 
     def score(self, text: str, translation: str, source: str | None = None, target: str | None = None) -> Translation:
         """How likely the model finds a translation that is given. Neither side is split."""
@@ -172,7 +180,9 @@ class Translator:
         if not self._engines:
             raise RequestError("translator: expected an open one; this one is closed", "open another")
 
-    def _translate(self, direction: Direction, texts: Sequence[str], options: TranslateOptions) -> list[Translation]:
+    def _translate(
+        self, direction: Direction, texts: Sequence[str], options: TranslateOptions, glossary: Glossary
+    ) -> list[Translation]:
         work = plan(texts, direction.tokenizer, direction.longest, options.split)
         prefix = direction.encode_target(options.prefix)
         direction.check_length("prefix", prefix)
@@ -183,6 +193,7 @@ class Translator:
         ]
         found = decode(direction, work.ids, wishes, options)
         faults = guard(direction, work.ids, found, options) if options.guard else {}
+        honour_all(direction, work.ids, found, faults, glossary.toward(direction.languages), options)
         return [
             self._assembled(
                 direction, layout, [Answer(wish[0], found[wish], faults.get(wish, [])) for wish in its], options

@@ -1,0 +1,202 @@
+"""Words that a translation must use: where it does not, the model goes on from a beginning that does.
+
+Search that is constrained needs a decoder that can be told; every engine can be told how a translation begins. So the
+place of a term is looked for among the words that look at it in the source, the translation is kept up to there, the
+term is written, and the model says the rest.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from sixfold.config import TranslateOptions
+from sixfold.engines.engine import Candidate as Hypothesis
+from sixfold.errors import DataError
+from sixfold.text.sentences import is_spaced
+from sixfold.translation.direction import Direction
+from sixfold.translation.explain import piece_spans, words_of
+from sixfold.translation.guard import Fault
+from sixfold.translation.hypotheses import Wish, mean_scores, with_room
+from sixfold.translation.units import Span
+
+PLACES = 4  # of a translation that are tried for a term
+TWICE = 5.0  # what it costs, in log-probability, to say a term and the word that it is to replace
+
+
+class Term(NamedTuple):
+    """What must be said for what."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Glossary:
+    """The terms of one direction; where several begin at one place, the longest counts."""
+
+    terms: tuple[Term, ...]
+    languages: tuple[str, str] | None = None  # that it is for; None: whatever it is used for
+
+    @classmethod
+    def read(cls, path: Path) -> Glossary:
+        """Two columns separated by tabs; a first line of two language codes, such as `en	zh`, says the direction."""
+        try:
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                rows = [
+                    row for row in csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE) if any(map(str.strip, row))
+                ]
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
+            raise DataError(f"{path}: cannot be read: {error}") from None
+        for number, row in enumerate(rows, start=1):
+            if len(row) < 2 or not row[0].strip() or not row[1].strip():
+                raise DataError(f"{path}: row {number}: expected a term, a tab and its translation; got {row!r:.60}")
+        terms = [Term(row[0].strip(), row[1].strip()) for row in rows]
+        if terms and all(re.fullmatch(r"[a-z]{2,3}(?:-\w+)?", each) for each in terms[0]):
+            return cls(tuple(terms[1:]), (terms[0].source, terms[0].target))
+        return cls(tuple(terms))
+
+    def toward(self, languages: tuple[str, str]) -> Glossary:
+        """The terms for a direction: its own, or turned about."""
+        if self.languages is None or self.languages == languages:
+            return self
+        if self.languages == languages[::-1]:
+            return Glossary(tuple(Term(target, source) for source, target in self.terms), languages)
+        return Glossary((), languages)
+
+    def found(self, sentence: str, language: str) -> list[tuple[Span, Term]]:
+        """Where terms stand in a source, from left to right."""
+        taken: list[tuple[Span, Term]] = []
+        for term in sorted(self.terms, key=lambda term: -len(term.source)):
+            for match in _pattern(term.source, language).finditer(sentence):
+                if not any(span[0] < match.end() and match.start() < span[1] for span, _ in taken):
+                    taken.append((match.span(), term))
+        return sorted(taken)
+
+
+def _pattern(term: str, language: str) -> re.Pattern[str]:
+    """As it is written, whatever the case; whole words, where words are told by spaces."""
+    words = r"\s+".join(map(re.escape, term.split()))
+    if not is_spaced(language):
+        return re.compile(words, re.I)
+    before, behind = (r"(?<!\w)" if term[0].isalnum() else ""), (r"(?!\w)" if term[-1].isalnum() else "")
+    return re.compile(f"{before}{words}{behind}", re.I)
+
+
+def has(said: str, term: Term, language: str) -> bool:
+    return _pattern(term.target, language).search(said) is not None
+
+
+def honour(
+    direction: Direction,
+    sentence: str,
+    ids: Sequence[int],
+    best: Hypothesis,
+    glossary: Glossary,
+    options: TranslateOptions,
+) -> tuple[Hypothesis, list[Term]]:
+    """The translation with the terms that its sentence asks for, and those that could not be had."""
+    source, target = direction.languages
+    wanted = glossary.found(sentence, source)
+    settled = 0  # up to where the translation stays as it is: the end of the last term that was put into it
+    for _ in wanted:
+        said = direction.said(best.tokens)
+        missing = [(span, term) for span, term in wanted if not has(said, term, target)]
+        if not missing:
+            break
+        # From left to right in the translation, as all that follows is said anew.
+        places = {term: _places(direction, sentence, best, span, settled) for span, term in missing}
+        term = min(places, key=lambda term: places[term][0])
+        fine = [
+            each
+            for each in _with_term(direction, ids, best, term, places[term][:PLACES], options)
+            if has(direction.said(each.tokens)[settled:], term, target)
+        ]
+        if not fine:
+            wanted = [(span, each) for span, each in wanted if each != term]
+            continue
+        best = fine[0]
+        found = _pattern(term.target, target).search(direction.said(best.tokens), settled)
+        settled = found.end() if found else settled
+    said = direction.said(best.tokens)
+    asked = dict.fromkeys(term for _, term in glossary.found(sentence, source))
+    return best, [term for term in asked if not has(said, term, target)]
+
+
+def honour_all(
+    direction: Direction,
+    ids: Mapping[str, Sequence[int]],
+    found: dict[Wish, list[Hypothesis]],
+    faults: dict[Wish, list[Fault]],
+    glossary: Glossary,
+    options: TranslateOptions,
+) -> None:
+    """Every sentence that has a term: its best translation is replaced, and what could not be had is a fault."""
+    for wish, its in found.items() if glossary.terms else ():
+        sentence, begun = wish
+        if begun or not glossary.found(sentence, direction.languages[0]):
+            continue
+        best, lost = honour(direction, sentence, ids[sentence], its[0], glossary, options)
+        found[wish] = [best, *its[1:]]
+        told = [Fault("glossary", f"{term.source}: {term.target!r} could not be used") for term in lost]
+        if told:
+            faults[wish] = [*faults.get(wish, []), *told]
+
+
+def _with_term(
+    direction: Direction,
+    ids: Sequence[int],
+    best: Hypothesis,
+    term: Term,
+    places: Sequence[Span],
+    options: TranslateOptions,
+) -> list[Hypothesis]:
+    """Translations that have the term, the likeliest first."""
+    said = direction.said(best.tokens)
+    spaced = is_spaced(direction.languages[1])
+    beginnings = []
+    for at, _ in places:
+        before = said[:at].rstrip()
+        joint = " " if spaced and before and not before.endswith(("(", "“", '"', "-")) else ""
+        beginnings.append(direction.encode_target(f"{before}{joint}{term.target}"))
+    source = direction.source(ids)
+    search = replace(options, beam=max(PLACES, options.beam), n_best=PLACES).search(direction.room)
+    found = []
+    for begun in dict.fromkeys(map(tuple, beginnings)):
+        (answers,) = direction.engine.decode([source], with_room(search, [source], begun), [list(begun)])
+        found += [each.tokens for each in answers]  # in some of them the term is but the beginning of a word
+    scores = mean_scores(direction, ids, found)
+    # By the sum: the mean would be for saying it in both ways, the term and what it is to replace.
+    old = said[slice(*places[0])]
+    totals = [
+        score * (len(tokens) + 1) - (TWICE if old in direction.said(tokens).replace(term.target, "") else 0.0)
+        for score, tokens in zip(scores, found, strict=True)
+    ]
+    order = sorted(range(len(found)), key=lambda number: -totals[number])
+    return [Hypothesis(found[number], scores[number]) for number in order]
+
+
+def _places(direction: Direction, sentence: str, best: Hypothesis, span: Span, since: int) -> list[Span]:
+    """Words of a translation that a term may take the place of: those that look at its source most, best first."""
+    encoding = direction.tokenizer.encode_with_offsets(sentence)
+    said = direction.said(best.tokens)
+    end = [(len(said), len(said))]
+    if not best.tokens or not encoding.ids:
+        return end
+    (looks,) = direction.engine.align([direction.source(encoding.ids)], [best.tokens])
+    looks = looks[:, len(direction.tag) : len(direction.tag) + len(encoding.ids)]
+    inside = [place for place, (start, end) in enumerate(encoding.offsets) if start < span[1] and span[0] < end]
+    spans = piece_spans(direction.tokenizer, best.tokens, said)
+    words = [pieces for pieces in words_of(said, spans) if since <= spans[pieces[0]][0] < spans[pieces[-1]][1]]
+    if not words:
+        return end
+    weights = [float(looks[pieces][:, inside].sum(axis=1).mean()) for pieces in words]
+    ranked = sorted(range(len(words)), key=lambda number: -weights[number])
+    # A term of several words begins where the first of the words that look at it does.
+    first = min(number for number in ranked[:PLACES] if weights[number] > 0.5 * weights[ranked[0]])
+    order = dict.fromkeys([first, *ranked])
+    return [(spans[words[number][0]][0], spans[words[number][-1]][1]) for number in order]

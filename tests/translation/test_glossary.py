@@ -1,0 +1,63 @@
+"""Terms of a glossary are used, or a warning says which could not be."""
+
+import pytest
+
+from sixfold import TranslateOptions
+from sixfold.errors import DataError
+from sixfold.translation.glossary import Glossary, Term, has
+
+
+def test_a_glossary_is_read_with_or_without_its_direction(tmp_path):
+    path = tmp_path / "g.tsv"
+    path.write_text("猫\tfelines\n\n狗 \t hounds\tnote\n", encoding="utf-8")
+    assert Glossary.read(path) == Glossary((Term("猫", "felines"), Term("狗", "hounds")))
+    path.write_text("\ufeffzh\ten\n猫\tfelines\n", encoding="utf-8")
+    read = Glossary.read(path)
+    assert read == Glossary((Term("猫", "felines"),), ("zh", "en"))
+    assert read.toward(("en", "zh")).terms == (Term("felines", "猫"),)
+    assert read.toward(("de", "en")).terms == ()
+    assert Glossary(read.terms).toward(("de", "en")).terms == read.terms
+
+
+@pytest.mark.parametrize("text", ["猫\n", "猫\t\n", "\tfelines\n", "猫 felines\n"])
+def test_a_row_without_two_terms_is_refused(text, tmp_path):
+    (tmp_path / "g.tsv").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match="row 1: expected a term, a tab and its translation"):
+        Glossary.read(tmp_path / "g.tsv")
+
+
+def test_a_file_that_cannot_be_read_is_said(tmp_path):
+    with pytest.raises(DataError, match="cannot be read"):
+        Glossary.read(tmp_path / "none.tsv")
+
+
+def test_terms_are_whole_words_where_there_are_words_and_the_longest_counts():
+    glossary = Glossary((Term("cat", "a"), Term("cat food", "b"), Term("C++", "c")))
+    found = glossary.found("Cat  food for a cat, no category; C++ too", "en")
+    assert [(span, term.target) for span, term in found] == [((0, 9), "b"), ((16, 19), "a"), ((34, 37), "c")]
+    chinese = Glossary((Term("机器", "machine"), Term("机器学习", "machine learning")))
+    assert [term.target for _, term in chinese.found("机器学习用机器", "zh")] == ["machine learning", "machine"]
+    assert has("Machine learning, so", Term("", "machine learning"), "en")
+    assert not has("machines", Term("", "machine"), "en")
+
+
+def test_what_the_model_would_not_say_is_said(translator):
+    plain = translator.translate("我爱猫。")
+    assert plain.text == "I love cats."
+    glossary = Glossary((Term("猫", "dogs"),))
+    told = translator.translate("我爱猫。", glossary=glossary)
+    assert "dogs" in told.text
+    assert told.text.startswith("I love")
+    assert told.warnings == ()
+    assert translator.translate("我爱狗。", glossary=glossary) == translator.translate("我爱狗。")
+
+
+def test_a_term_that_is_there_changes_nothing_and_terms_come_in_any_number(translator):
+    text = "我爱猫。\n我爱狗。"
+    glossary = Glossary((Term("猫", "cats"), Term("狗", "cats")))
+    said = translator.translate(text, glossary=glossary)
+    assert said.text.split("\n")[0] == "I love cats."
+    assert "cats" in said.text.split("\n")[1]
+    options = TranslateOptions(beam=1, guard=False)
+    assert "cats" in translator.translate("我爱狗。", options=options, glossary=glossary).text
+    assert translator.translate("", glossary=glossary).text == ""
