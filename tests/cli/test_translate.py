@@ -1,5 +1,6 @@
 """`sixfold translate` as a user runs it: texts, files, pipes, a terminal, and a power cut."""
 
+import gzip
 import json
 import os
 import pty
@@ -435,3 +436,11 @@ def test_a_glossary_is_honoured_in_texts_files_and_documents(model, tmp_path):
     done = sixfold("translate", "--model", model, "机器学习", "--glossary", tmp_path / "none.tsv")
     assert done.returncode == 2
     assert "none.tsv: cannot be read" in done.stderr
+
+
+def test_a_packed_file_is_refused_with_the_way_to_unpack_it(model, tmp_path):
+    (tmp_path / "a.gz").write_bytes(gzip.compress("我们".encode()))
+    done = sixfold("translate", "--model", model, tmp_path / "a.gz")
+    assert done.returncode == 2
+    assert "expected text; got a packed file" in done.stderr
+    assert "gzip -dc" in done.stderr

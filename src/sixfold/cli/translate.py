@@ -26,6 +26,7 @@ from sixfold.translation.translator import Device, Translator, shipped
 
 ALTERNATIVES = 5
 STANDARD = Path("-")
+PACKED = {b"\x1f\x8b": "gzip -dc", b"\xfd7zXZ": "xz -dc", b"\x28\xb5\x2f\xfd": "zstd -dc", b"BZh": "bzip2 -dc"}
 LIKE_A_FILE = re.compile(r"[\w./\\~-]+\.[A-Za-z]\w{0,4}")
 
 
@@ -262,9 +263,19 @@ def open_input(path: Path, stack: ExitStack) -> int:
             raise DataError("input: standard input is closed", "name a file")
         return sys.stdin.fileno()
     try:
-        return stack.enter_context(path.open("rb", buffering=0)).fileno()
+        file = stack.enter_context(path.open("rb", buffering=0))
+        if path.is_file():
+            refuse_packed(path, os.pread(file.fileno(), 8, 0))
+        return file.fileno()
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}") from None
+
+
+def refuse_packed(path: Path, beginning: bytes) -> None:
+    """Its bytes would be translated as if they were text."""
+    for magic, tool in PACKED.items():
+        if beginning.startswith(magic):
+            raise DataError(f"{path}: expected text; got a packed file", f"{tool} {path} | sixfold translate -")
 
 
 def begun(wish: Wish, path: Path, size: int | None) -> Partial:
