@@ -1,7 +1,7 @@
 # The Chinese ↔ English model from the corpora to the file: `make zh-en-model DATA=DIR`.
 # DATA holds train/, dev/ and mono/ (docs/concepts/zh-en-model.md says what, and where each can be had); all that is made
 # goes to WORK. Stop it at any moment: the same command goes on.
-WORK ?= work/zh-en
+WORK ?= runs/zh-en
 SIXFOLD := .venv/bin/sixfold
 CORPORA := $(basename $(basename $(notdir $(wildcard $(DATA)/train/*.tsv.xz))))
 LINKS := $(foreach part,train dev mono,$(WORK)/$(part))

@@ -179,8 +179,9 @@ def translate_document(
         unit, said = with_atoms(translator, unit, said, options, glossary)
         fillings[part][number], is_sure = filled(unit, said, is_spaced(pair[1]))
         lost = Notice("markup", "a tag lost the words that it stood around, and was put where they would be")
-        line = parts[part].text.count("\n", 0, unit.span[0]) + 1
-        report.notices += [(line, notice) for notice in (*said.warnings, *([] if is_sure else [lost]))]
+        told = [*said.warnings, *([] if is_sure else [lost])]
+        line = parts[part].text.count("\n", 0, unit.span[0]) + 1 if told else 0
+        report.notices += [(line, notice) for notice in told]
     changed = {part: parts[part].write(its) for part, its in fillings.items() if its}
     if form == "docx":
         return docx.write(data, changed) if changed else data, report

@@ -7,14 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-Span = tuple[int, int]  # from the first character to behind the last
+from sixfold.translation.result import Span as Span
+
 Kind = Literal["open", "close", "single"]
 
+DEEPEST = 50  # pairs of marks inside each other
 SPACE = " \t\r\n\f"  # what is set between words; other white space means something
 # What stands for something else, and must come back as it is.
 PLACEHOLDER = re.compile(
     r"(?:https?://|www\.)[!-~]*[\w/#]"  # an address, less the marks of the sentence behind it
-    r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    r"|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+"
     r"|\{\{[^{}\n]{1,80}\}\}|\$?\{[^{}\s]{0,60}\}|\{%[^%\n]{1,80}%\}"
     r"|%(?:\(\w+\)|\d+\$)?[-+#0]?\d*(?:\.\d+)?[sdifxXgcr](?![a-z])|%\{\w+\}|%@"
     r"|`[^`\n]+`"
@@ -105,46 +107,44 @@ def text_pieces(document: str, span: Span, decode: Callable[[str], str] = str) -
 
 def _trimmed(pieces: Sequence[Piece]) -> list[Piece]:
     """Without white space and marks around it that the text need not know of."""
-    kept = list(pieces)
-    while kept:
-        first, last = kept[0], kept[-1]
+    partners = _partners(pieces)
+    start, end = 0, len(pieces)
+    while start < end:
+        first, last = pieces[start], pieces[end - 1]
         if _is_blank(first) or first.kind in ("single", "close"):
-            kept.pop(0)
+            start += 1
         elif _is_blank(last) or last.kind in ("single", "open"):
-            kept.pop()
-        elif first.kind == "open" and last.kind == "close" and _partner(kept) == len(kept) - 1:
-            kept = kept[1:-1]
+            end -= 1
+        elif first.kind == "open" and partners.get(start) == end - 1:
+            start, end = start + 1, end - 1
         else:
             break
-    return kept
+    return list(pieces[start:end])
 
 
 def _is_blank(piece: Piece) -> bool:
     return not piece.text.strip(SPACE) and piece.kind in ("text", "atom")
 
 
-def _partner(pieces: Sequence[Piece]) -> int:
-    """Where what the first piece opens is closed."""
-    depth = 0
+def _partners(pieces: Sequence[Piece]) -> dict[int, int]:
+    """Where each piece that opens is closed; those that are too deep inside of others have no partner."""
+    found: dict[int, int] = {}
+    waiting: list[int] = []
     for place, piece in enumerate(pieces):
-        depth += (piece.kind == "open") - (piece.kind == "close")
-        if depth == 0:
-            return place
-    return -1
+        if piece.kind == "open":
+            waiting.append(place)
+        elif piece.kind == "close" and waiting:
+            opened = waiting.pop()
+            if len(waiting) < DEEPEST:
+                found[opened] = place
+    return found
 
 
 def _matched(pieces: Sequence[Piece]) -> list[Kind | Literal["text", "atom"]]:
     """The kinds, where what opens or closes without a partner is single."""
-    kinds = [piece.kind for piece in pieces]
-    waiting: list[int] = []
-    for place, kind in enumerate(kinds):
-        if kind == "open":
-            waiting.append(place)
-        elif kind == "close":
-            if waiting:
-                waiting.pop()
-            else:
-                kinds[place] = "single"
-    for place in waiting:
-        kinds[place] = "single"
-    return kinds
+    partners = _partners(pieces)
+    paired = {*partners, *partners.values()}
+    return [
+        "single" if piece.kind in ("open", "close") and place not in paired else piece.kind
+        for place, piece in enumerate(pieces)
+    ]

@@ -21,9 +21,9 @@ _ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|[0-7]{1,3}|.)", re.S)
 _CONTROL = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _WRITTEN = {"\\": "\\\\", '"': '\\"', **{char: f"\\{name}" for name, char in _CONTROL.items()}}
 
-_SEGMENT = re.compile(
-    r"<source\b[^<>]*(?<!/)>(?P<source>.*?)</source\s*>(?P<between>\s*)(?P<target><target\b(?P<attributes>[^<>]*?)"
-    r"(?:/>|>(?P<said>.*?)</target\s*>))?",
+_SEGMENT = re.compile(  # it ends before another begins, which keeps the search from the whole rest of a broken file
+    r"<source\b[^<>]*+(?<!/)>(?P<source>(?:(?!<source\b).)*?)</source\s*>(?P<between>\s*+)"
+    r"(?P<target><target\b(?P<attributes>[^<>]*?)(?:/>|>(?P<said>(?:(?!<source\b|<target\b).)*?)</target\s*>))?",
     re.S,
 )
 PAIRS = frozenset(["g", "mrk", "pc"])

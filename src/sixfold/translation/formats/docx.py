@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from html import escape, unescape
@@ -15,7 +16,7 @@ from sixfold.translation.units import Kind, Piece, Unit, unit_of
 
 _PARTS = re.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
 _LOOK = re.compile(r' w:rsid\w*="[^"]*"')
-LARGEST = 1 << 28  # bytes of a part; a page of text has some thousands
+LARGEST = 1 << 29  # bytes of all that is packed in a file
 PAIRS = frozenset(["w:hyperlink", "w:ins", "w:smarttag", "w:sdt", "w:sdtcontent"])
 
 
@@ -26,13 +27,11 @@ def read(data: bytes, name: str) -> dict[str, bytes]:
             wanted = [each for each in file.infolist() if _PARTS.fullmatch(each.filename)]
             if not any(each.filename == "word/document.xml" for each in wanted):
                 raise DataError(f"{name}: expected a DOCX file; it has no word/document.xml")
-            for each in wanted:
-                if each.file_size > LARGEST:
-                    raise DataError(
-                        f"{name}: {each.filename}: expected at most {LARGEST:,} bytes; got {each.file_size:,}"
-                    )
+            if sum(each.file_size for each in file.infolist()) > LARGEST:
+                raise DataError(f"{name}: expected at most {LARGEST:,} bytes when it is unpacked; got more")
             return {each.filename: file.read(each) for each in wanted}
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+    # What zipfile raises for damage, for ways to pack that it does not know, and for passwords.
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError) as error:
         raise DataError(f"{name}: expected a DOCX file; {error}") from None
 
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from sixfold.translation.units import Kind, Piece, Span, Unit, text_pieces, unit_of
 
-_ATTRIBUTES = r"""(?:[^\s"'<>/=]+(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'=<>`]+))?|[\s/])*"""
+# Without a way back (++): what is no tag after all must not be tried in every other division.
+_ATTRIBUTES = r"""(?:[^\s"'<>/=]++(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s"'=<>`]++))?+|[\s/])*+"""
 _TOKEN = re.compile(
     r"(?P<comment><!--.*?(?:-->|\Z))|(?P<other><!\[CDATA\[.*?(?:\]\]>|\Z)|<[!?][^>]*(?:>|\Z))"
     rf"|<(?P<close>/?)(?P<name>[a-zA-Z][^\s/>]*)(?P<attributes>{_ATTRIBUTES})>",

@@ -31,7 +31,7 @@ _ACTIVE = re.compile(r"[*`\[\]]|\\(?=[!-/:-@\[-`{-~])|<(?=[a-zA-Z/!?])|(?<!\w)_|
 _BLOCK = re.compile(r"(?:#{1,6}|[-+>]|\d+(?=[.)]))(?=\s|[.)]\s)")
 _HAN = letters(*UNSPACED)
 _PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join")
-KINDS: dict[str, Kind] = {"em": "open", "strong": "open", "s": "open"}
+PAIRED = ("em", "strong", "s")
 
 
 class _UnreadError(Exception):
@@ -134,7 +134,7 @@ class _Inline:
                 self._link(child)
             elif child.type == "html_inline":
                 self._tag(child.content)
-            elif child.type.rpartition("_")[0] in KINDS:
+            elif child.type.rpartition("_")[0] in PAIRED:
                 self._mark(child.markup, "open" if child.nesting == 1 else "close")
             else:
                 raise _UnreadError

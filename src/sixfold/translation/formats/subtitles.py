@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from itertools import zip_longest
 
 from sixfold.translation.units import Kind, Piece, Unit, text_pieces, unit_of
 
@@ -19,9 +21,12 @@ _TAG = re.compile(
 def parse(text: str) -> list[Unit]:
     """A cue is a unit; its lines are one text, except that a dash begins what another speaker says."""
     units: list[Unit] = []
-    for times in _TIMES.finditer(text):
-        blank = _BLANK.search(text, max(0, times.end() - 1))
-        end = max(times.end(), blank.start() if blank else len(text))
+    blanks = [blank.start() for blank in _BLANK.finditer(text)]
+    every = list(_TIMES.finditer(text))
+    for times, following in zip_longest(every, every[1:]):
+        place = bisect_left(blanks, max(0, times.end() - 1))
+        limits = [blanks[place]] if place < len(blanks) else []
+        end = max(times.end(), min([len(text), *limits, *([following.start()] if following else [])]))
         pieces: list[Piece] = []
         at = times.end()
         for tag in _TAG.finditer(text, at, end):
