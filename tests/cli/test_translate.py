@@ -1,6 +1,5 @@
 """`sixfold translate` as a user runs it: texts, files, pipes, a terminal, and a power cut."""
 
-import gzip
 import json
 import os
 import pty
@@ -11,15 +10,12 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 from commands import complaint, sixfold
 
 from sixfold import modelfile
-from sixfold.model.transformer import weights_of
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 import toy_translation as toy
@@ -27,22 +23,6 @@ import toy_translation as toy
 COMMAND = [sys.executable, "-m", "sixfold", "translate"]
 PAIRS = toy.sentences()[:40]
 SOURCES, TARGETS = zip(*PAIRS, strict=True)
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    """Knows the sentences of the toy grammar: what is said can be read."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(toy, "TRAINING", replace(toy.TRAINING, steps=150))
-        patch.setattr(toy, "MODEL", replace(toy.MODEL, d_model=64, d_ff=128))
-        config, tokenizer, trained = toy.learn(toy.sentences())
-    torch.set_num_threads(before)
-    path = tmp_path_factory.mktemp("model") / "toy.safetensors"
-    card = {"languages": {"source": "zh", "target": "toy"}}
-    modelfile.save(path, config, weights_of(trained), tokenizer, card, storage="int8")
-    return path
 
 
 def translate(model, *arguments):
@@ -397,50 +377,3 @@ def test_neither_torch_nor_rich_is_loaded_for_a_text(model):
     loaded = re.findall(r"\| +([\w.]+)$", subprocess.run(command, capture_output=True, text=True).stderr, re.M)
     assert "sixfold.translation.translator" in loaded
     assert not {"torch", "rich", "rich.progress"} & set(loaded)
-
-
-def test_a_document_keeps_its_markup_and_goes_where_it_is_told(model, tmp_path):
-    page = tmp_path / "page.html"
-    page.write_text("<p>我们<!-- so -->需要数学</p><pre>我们</pre>\n", encoding="utf-8")
-    translate(model, page, "--output", tmp_path / "out.html")
-    said = (tmp_path / "out.html").read_text(encoding="utf-8")
-    assert said.startswith("<p>")
-    assert said.endswith("</p><pre>我们</pre>\n")
-    assert said.count("<!-- so -->") == 1
-    assert "需要" not in said
-    assert piped(model, page.read_bytes(), "-", "--format", "html").stdout.decode() == said
-
-
-def test_what_a_document_cannot_be_asked_is_refused(model, tmp_path):
-    page = tmp_path / "page.json"
-    page.write_text('{"a": "我们"}', encoding="utf-8")
-    for option, message in (("--json", "expected none of --json"), ("--format=word", "--format: expected one of text")):
-        done = sixfold("translate", "--model", model, page, option)
-        assert done.returncode == 2
-        assert message in done.stderr
-    page.write_text('{"a": ', encoding="utf-8")
-    done = sixfold("translate", "--model", model, page)
-    assert done.returncode == 2
-    assert "expected JSON" in done.stderr
-
-
-def test_a_glossary_is_honoured_in_texts_files_and_documents(model, tmp_path):
-    plain = translate(model, "机器学习很有趣").stdout.strip()
-    word = plain.split()[-1].strip(".")
-    (tmp_path / "g.tsv").write_text("机器学习\tmathematics\n", encoding="utf-8")
-    (tmp_path / "a.txt").write_text("机器学习很有趣\n", encoding="utf-8")
-    (tmp_path / "a.html").write_text("<p>机器学习很有趣</p>\n", encoding="utf-8")
-    assert word != "mathematics"
-    for what in ("机器学习很有趣", tmp_path / "a.txt", tmp_path / "a.html"):
-        assert "mathematics" in translate(model, what, "--glossary", tmp_path / "g.tsv").stdout
-    done = sixfold("translate", "--model", model, "机器学习", "--glossary", tmp_path / "none.tsv")
-    assert done.returncode == 2
-    assert "none.tsv: cannot be read" in done.stderr
-
-
-def test_a_packed_file_is_refused_with_the_way_to_unpack_it(model, tmp_path):
-    (tmp_path / "a.gz").write_bytes(gzip.compress("我们".encode()))
-    done = sixfold("translate", "--model", model, tmp_path / "a.gz")
-    assert done.returncode == 2
-    assert "expected text; got a packed file" in done.stderr
-    assert "gzip -dc" in done.stderr

@@ -1,0 +1,28 @@
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from sixfold import modelfile
+from sixfold.model.transformer import weights_of
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+import toy_translation as toy
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory):
+    """Knows the sentences of the toy grammar: what is said can be read."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toy, "TRAINING", replace(toy.TRAINING, steps=150))
+        patch.setattr(toy, "MODEL", replace(toy.MODEL, d_model=64, d_ff=128))
+        config, tokenizer, trained = toy.learn(toy.sentences())
+    torch.set_num_threads(before)
+    path = tmp_path_factory.mktemp("model") / "toy.safetensors"
+    card = {"languages": {"source": "zh", "target": "toy"}}
+    modelfile.save(path, config, weights_of(trained), tokenizer, card, storage="int8")
+    return path

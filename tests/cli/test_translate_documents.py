@@ -1,0 +1,62 @@
+"""`sixfold translate` with documents and glossaries, and with files that are no text."""
+
+import gzip
+import subprocess
+import sys
+
+from commands import sixfold
+
+
+def translate(model, *arguments):
+    done = sixfold("translate", "--model", model, *arguments)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_a_document_keeps_its_markup_and_goes_where_it_is_told(model, tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text("<p>我们<!-- so -->需要数学</p><pre>我们</pre>\n", encoding="utf-8")
+    translate(model, page, "--output", tmp_path / "out.html")
+    said = (tmp_path / "out.html").read_text(encoding="utf-8")
+    assert said.startswith("<p>")
+    assert said.endswith("</p><pre>我们</pre>\n")
+    assert said.count("<!-- so -->") == 1
+    assert "需要" not in said
+    command = [sys.executable, "-m", "sixfold", "translate", "--model", model, "-", "--format", "html"]
+    piped = subprocess.run(command, input=page.read_bytes(), capture_output=True, timeout=60)
+    assert piped.stdout.decode() == said
+
+
+def test_what_a_document_cannot_be_asked_is_refused(model, tmp_path):
+    page = tmp_path / "page.json"
+    page.write_text('{"a": "我们"}', encoding="utf-8")
+    for option, message in (("--json", "expected none of --json"), ("--format=word", "--format: expected one of text")):
+        done = sixfold("translate", "--model", model, page, option)
+        assert done.returncode == 2
+        assert message in done.stderr
+    page.write_text('{"a": ', encoding="utf-8")
+    done = sixfold("translate", "--model", model, page)
+    assert done.returncode == 2
+    assert "expected JSON" in done.stderr
+
+
+def test_a_glossary_is_honoured_in_texts_files_and_documents(model, tmp_path):
+    plain = translate(model, "机器学习很有趣").stdout.strip()
+    word = plain.split()[-1].strip(".")
+    (tmp_path / "g.tsv").write_text("机器学习\tmathematics\n", encoding="utf-8")
+    (tmp_path / "a.txt").write_text("机器学习很有趣\n", encoding="utf-8")
+    (tmp_path / "a.html").write_text("<p>机器学习很有趣</p>\n", encoding="utf-8")
+    assert word != "mathematics"
+    for what in ("机器学习很有趣", tmp_path / "a.txt", tmp_path / "a.html"):
+        assert "mathematics" in translate(model, what, "--glossary", tmp_path / "g.tsv").stdout
+    done = sixfold("translate", "--model", model, "机器学习", "--glossary", tmp_path / "none.tsv")
+    assert done.returncode == 2
+    assert "none.tsv: cannot be read" in done.stderr
+
+
+def test_a_packed_file_is_refused_with_the_way_to_unpack_it(model, tmp_path):
+    (tmp_path / "a.gz").write_bytes(gzip.compress("我们".encode()))
+    done = sixfold("translate", "--model", model, tmp_path / "a.gz")
+    assert done.returncode == 2
+    assert "expected text; got a packed file" in done.stderr
+    assert "gzip -dc" in done.stderr
