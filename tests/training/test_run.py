@@ -208,6 +208,15 @@ def test_what_a_killed_process_left_half_written_is_cleared_away(command, pairs,
     assert not list((pairs / "run").rglob("*.part"))
 
 
+def test_what_another_run_is_writing_in_a_folder_further_down_is_left_alone(tmp_path):
+    with claim(tmp_path / "inner"):
+        (tmp_path / "inner" / "checkpoints").mkdir()
+        being_written = tmp_path / "inner" / "checkpoints" / ".step-000000005.safetensors.x1.part"
+        being_written.write_bytes(b"half")
+        with claim(tmp_path):
+            assert being_written.exists()
+
+
 def test_the_same_text_under_names_of_other_languages_is_another_run(command, pairs, capsys):
     run(command(steps=5), capsys)
     arguments = command(steps=5)

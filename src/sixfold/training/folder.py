@@ -43,9 +43,15 @@ def claim(out: Path) -> Iterator[None]:
         raise ConfigError(f"--out: {out}: cannot write: {error.strerror}", "choose a folder of your own") from None
     with lock:
         _hold(lock, out)
-        for half_written in out.rglob(".*.part"):  # by a process that was killed
+        for half_written in _own_files(out, ".*.part"):  # by a process that was killed
             half_written.unlink(missing_ok=True)
         yield
+
+
+def _own_files(out: Path, pattern: str) -> Iterator[Path]:
+    """Below the folder, but for what belongs to a run that has its own folder in it and may be under way."""
+    runs = {lock.parent for lock in out.rglob(".lock")} - {out}
+    return (path for path in out.rglob(pattern) if runs.isdisjoint(path.parents))
 
 
 def _hold(lock: BinaryIO, out: Path) -> None:
