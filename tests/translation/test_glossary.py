@@ -61,3 +61,11 @@ def test_a_term_that_is_there_changes_nothing_and_terms_come_in_any_number(trans
     options = TranslateOptions(beam=1, guard=False)
     assert "cats" in translator.translate("我爱狗。", options=options, glossary=glossary).text
     assert translator.translate("", glossary=glossary).text == ""
+
+
+def test_of_several_ways_to_say_it_the_first_has_the_term(translator):
+    glossary = Glossary((Term("猫", "dogs"),))
+    said = translator.translate("我爱猫。你爱猫！", "zh", "en", TranslateOptions(n_best=4), glossary)
+    assert "dogs" in said.text
+    assert said.n_best[0].text == said.text
+    assert said.tokens

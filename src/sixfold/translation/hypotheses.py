@@ -86,13 +86,19 @@ def mean_scores(direction: Direction, ids: Sequence[int], targets: Sequence[Sequ
 
 
 def ways_through(sentences: Sequence[Sequence[Hypothesis]], count: int) -> list[tuple[list[Hypothesis], float]]:
-    """The best ways to take one hypothesis of each sentence, with the mean of their scores by length."""
+    """The best ways to take one hypothesis of each sentence, with the mean of their scores by length.
+
+    The first takes the first of each, even if others are likelier: it may have been asked for again, or hold a term.
+    """
     weights = [len(its[0].tokens) + 1 for its in sentences]
     ways: list[tuple[float, Any]] = [(0.0, None)]  # a sum, and what it is made of: the last, and what was before it
     for its, weight in zip(sentences, weights, strict=True):
         longer = [(total + weight * each.score, (each, before)) for total, before in ways for each in its[:count]]
         ways = nlargest(count, longer, key=lambda way: way[0])
-    return [(_unrolled(links), total / max(1, sum(weights))) for total, links in ways]
+    first = [its[0] for its in sentences]
+    best = sum(weight * each.score for weight, each in zip(weights, first, strict=True))
+    others = [(total, way) for total, links in ways if (way := _unrolled(links)) != first]
+    return [(way, total / max(1, sum(weights))) for total, way in [(best, first), *others][:count]]
 
 
 def _unrolled(links: Any) -> list[Hypothesis]:
