@@ -103,9 +103,10 @@ def honour(
     source, target = direction.languages
     wanted = glossary.found(sentence, source)
     settled = 0  # up to where the translation stays as it is: the end of the last term that was put into it
-    for _ in wanted:
+    given_up: set[Term] = set()
+    for _ in range(len(wanted)):  # an attempt for each: what is said anew may lose what was there
         said = direction.said(best.tokens)
-        missing = [(span, term) for span, term in wanted if not has(said, term, target)]
+        missing = [(span, term) for span, term in wanted if term not in given_up and not has(said, term, target)]
         if not missing:
             break
         # From left to right in the translation, as all that follows is said anew.
@@ -117,13 +118,13 @@ def honour(
             if has(direction.said(each.tokens)[settled:], term, target)
         ]
         if not fine:
-            wanted = [(span, each) for span, each in wanted if each != term]
+            given_up.add(term)
             continue
         best = fine[0]
         found = _pattern(term.target, target).search(direction.said(best.tokens), settled)
         settled = found.end() if found else settled
     said = direction.said(best.tokens)
-    asked = dict.fromkeys(term for _, term in glossary.found(sentence, source))
+    asked = dict.fromkeys(term for _, term in wanted)
     return best, [term for term in asked if not has(said, term, target)]
 
 
