@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
 from sixfold import modelfile, tensorfile
 from sixfold.errors import ConfigError
-from sixfold.modelfile import STORAGES
+from sixfold.modelfile import STORAGES, Storage
 from sixfold.settings import did_you_mean, merge, read_toml
 
 
@@ -34,7 +34,7 @@ def pack(
     told = merge(file.card, {} if card is None else read_card(card))
     if file.config.data.both_ways and told.get("languages") != file.card.get("languages"):
         raise ConfigError(f"{card}: languages: expected those of the model, which are its tags", "leave them out")
-    modelfile.save(out, file.config, file.weights(), file.tokenizer, told, storage, file.shortlist)  # type: ignore[arg-type]
+    modelfile.save(out, file.config, file.weights(), file.tokenizer, told, cast(Storage, storage), file.shortlist)
     sizes = {"before": before, "after": out.stat().st_size}
     if as_json:
         print(json.dumps({"model": str(out), "storage": storage, "bytes": sizes}))
