@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import random
 import re
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -126,12 +127,15 @@ def main() -> None:
     alarms: dict[str, list[tuple[str, str, str]]] = {}
     lines: Counter[str] = Counter()
     bad: Counter[str] = Counter()
+    seconds: list[float] = []
     chance = random.Random(1)
     for one, other in (("zh", "en"), ("en", "zh")):
         way = f"{one}→{other}"
         for each in SETS:
             for source, target in zip(read[each, one], read[each, other], strict=True):
+                began = time.perf_counter()
                 faults = check(source, target, (one, other))
+                seconds.append(time.perf_counter() - began)
                 lines[each] += 1
                 bad[each] += bool(faults)
                 for fault in faults:
@@ -154,6 +158,7 @@ def main() -> None:
     for each in SETS:
         print(f"false alarms, {each:12} {bad[each]:5} of {lines[each]:5} {bad[each] / lines[each]:7.2%}")
     print(f"of all kinds: { {kind: len(some) for kind, some in alarms.items()} }")
+    print(f"one check of a good translation: {1000 * sum(seconds) / len(seconds):.2f} ms")
     for kind, some in alarms.items():
         for source, target, message in some[: args.show]:
             print(f"  {kind}: {message} | {source} → {target}")
