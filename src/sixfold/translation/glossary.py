@@ -7,32 +7,26 @@ term is written, and the model says the rest.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from sixfold.config import TranslateOptions
 from sixfold.engines.engine import Candidate as Hypothesis
-from sixfold.errors import DataError
 from sixfold.text.sentences import is_spaced
 from sixfold.translation.direction import Direction
 from sixfold.translation.explain import piece_spans, words_of
 from sixfold.translation.guard import Fault
 from sixfold.translation.hypotheses import Wish, mean_scores, with_room
+from sixfold.translation.pairs import Pair, is_turned, read_pairs, turned_about
 from sixfold.translation.units import Span
 
 PLACES = 4  # of a translation that are tried for a term
 TWICE = 5.0  # what it costs, in log-probability, to say a term and the word that it is to replace
 
 
-class Term(NamedTuple):
-    """What must be said for what."""
-
-    source: str
-    target: str
+Term = Pair  # what must be said for what
 
 
 @dataclass(frozen=True)
@@ -45,28 +39,14 @@ class Glossary:
     @classmethod
     def read(cls, path: Path) -> Glossary:
         """Two columns separated by tabs; a first line of two language codes, such as `en	zh`, says the direction."""
-        try:
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                rows = [
-                    row for row in csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE) if any(map(str.strip, row))
-                ]
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
-            raise DataError(f"{path}: cannot be read: {error}") from None
-        for number, row in enumerate(rows, start=1):
-            if len(row) < 2 or not row[0].strip() or not row[1].strip():
-                raise DataError(f"{path}: row {number}: expected a term, a tab and its translation; got {row!r:.60}")
-        terms = [Term(row[0].strip(), row[1].strip()) for row in rows]
-        if terms and all(re.fullmatch(r"[a-z]{2,3}(?:-\w+)?", each) for each in terms[0]):
-            return cls(tuple(terms[1:]), (terms[0].source, terms[0].target))
-        return cls(tuple(terms))
+        return cls(*read_pairs(path, "a term"))
 
     def toward(self, languages: tuple[str, str]) -> Glossary:
         """The terms for a direction: its own, or turned about."""
-        if self.languages is None or self.languages == languages:
-            return self
-        if self.languages == languages[::-1]:
-            return Glossary(tuple(Term(target, source) for source, target in self.terms), languages)
-        return Glossary((), languages)
+        turned = is_turned(self.languages, languages)
+        if turned is None:
+            return Glossary((), languages)
+        return Glossary(turned_about(self.terms), languages) if turned else self
 
     def found(self, sentence: str, language: str) -> list[tuple[Span, Term]]:
         """Where terms stand in a source, from left to right."""
