@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sixfold.training.run import finetune, train
     from sixfold.translation.document import translate_document
     from sixfold.translation.glossary import Glossary
+    from sixfold.translation.memory import Memory
     from sixfold.translation.result import Translation
     from sixfold.translation.translator import Translator
 
@@ -24,6 +25,7 @@ _HOMES = {
     "ConfigError": "sixfold.errors",
     "DataError": "sixfold.errors",
     "Glossary": "sixfold.translation.glossary",
+    "Memory": "sixfold.translation.memory",
     "ModelConfig": "sixfold.config",
     "ModelFile": "sixfold.modelfile",
     "ModelFileError": "sixfold.errors",
@@ -46,6 +48,7 @@ __all__ = [
     "ConfigError",
     "DataError",
     "Glossary",
+    "Memory",
     "ModelConfig",
     "ModelFile",
     "ModelFileError",

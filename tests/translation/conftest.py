@@ -3,6 +3,7 @@
 import pytest
 from small_translators import save_models
 
+from sixfold.translation import translator as translators
 from sixfold.translation.translator import Translator
 
 
@@ -23,3 +24,25 @@ def cache(tmp_path_factory):
 def translator(models, cache):  # noqa: ARG001
     with Translator(models["zh-en"], "cpu", 1, "float32") as opened:
         yield opened
+
+
+class Counting:
+    """The real engine, and what reached it."""
+
+    def __init__(self, engine):
+        self.engine, self.config, self.sources = engine, engine.config, []
+
+    def decode(self, sources, options=None, prefixes=None):
+        self.sources += map(tuple, sources)
+        return self.engine.decode(sources, options, prefixes)
+
+    def close(self):
+        self.engine.close()
+
+
+@pytest.fixture
+def counting(models, monkeypatch):
+    opened = translators.open_engine
+    monkeypatch.setattr(translators, "open_engine", lambda *asked: Counting(opened(*asked)))
+    with Translator(models["zh-en"], "cpu", 1, "float32") as translator:
+        yield translator

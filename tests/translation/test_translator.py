@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from sixfold import modelfile
 from sixfold.config import TranslateOptions
 from sixfold.errors import RequestError
-from sixfold.translation import translator as translators
 from sixfold.translation.translator import WINDOW, Translator
 
 REQUESTS = 1000  # of 8 threads together; 8,000 pass too
@@ -31,28 +30,6 @@ LIKELY = st.text(st.sampled_from("我爱猫狗 。！.!\n\r\t\u2028\x0b\x1c1a\ud
 def ends(line):
     """The white space at both ends of a line."""
     return line[: len(line) - len(line.lstrip())], line[len(line.rstrip()) :]
-
-
-class Counting:
-    """The real engine, and what reached it."""
-
-    def __init__(self, engine):
-        self.engine, self.config, self.sources = engine, engine.config, []
-
-    def decode(self, sources, options=None, prefixes=None):
-        self.sources += map(tuple, sources)
-        return self.engine.decode(sources, options, prefixes)
-
-    def close(self):
-        self.engine.close()
-
-
-@pytest.fixture
-def counting(models, monkeypatch):
-    opened = translators.open_engine
-    monkeypatch.setattr(translators, "open_engine", lambda *asked: Counting(opened(*asked)))
-    with Translator(models["zh-en"], "cpu", 1, "float32") as translator:
-        yield translator
 
 
 def test_text_goes_in_and_text_comes_out(translator):

@@ -21,6 +21,7 @@ from sixfold.errors import ConfigError, DataError, RequestError, SixfoldError
 from sixfold.text.sentences import is_spaced
 from sixfold.translation.document import FORMATS, format_of, translate_document
 from sixfold.translation.glossary import Glossary
+from sixfold.translation.memory import Memory
 from sixfold.translation.result import Translation
 from sixfold.translation.translator import Device, Translator, shipped
 
@@ -47,6 +48,11 @@ class Wish:
     resume: bool
     form: str | None = None
     glossary: Glossary | None = None
+    memory: Memory | None = None
+
+    def said(self, translator: Translator, text: str) -> Translation:
+        """Of a text that is not in a file."""
+        return translator.translate(text, self.source, self.target, self.options, self.glossary, self.memory)
 
     def translator(self, device: Device) -> Translator:
         """Ready to work, and able to do what is asked."""
@@ -79,6 +85,7 @@ def translate(
     glossary: Annotated[
         Path | None, typer.Option(help="Terms and how they must be translated: two columns, a tab between.")
     ] = None,
+    memory: Annotated[Path | None, typer.Option(help="Sentences and their translations: TMX, or two columns.")] = None,
     form: Annotated[
         str | None, typer.Option("--format", help=f"text, {', '.join(FORMATS)}; left out: by the name of the file.")
     ] = None,
@@ -93,7 +100,7 @@ def translate(
     wish = Wish(
         models or shipped(), source, target, options,
         cast(Compute, compute), cast("Device | None", device), threads, as_json, details, output, resume, form,
-        None if glossary is None else Glossary.read(glossary),
+        None if glossary is None else Glossary.read(glossary), None if memory is None else Memory.read(memory),
     )  # fmt: skip
     path = input_of(text)
     is_typed = text is None and sys.stdin is not None and sys.stdin.isatty()
@@ -142,7 +149,7 @@ def check(wish: Wish, is_lines: bool, is_typed: bool) -> None:
 def translate_text(wish: Wish, text: str) -> None:
     # A GPU takes seconds to start.
     with wish.translator("cpu") as translator:
-        said = shown(wish, translator.translate(text, wish.source, wish.target, wish.options, wish.glossary))
+        said = shown(wish, wish.said(translator, text))
     if wish.output is None:
         print(said)
     else:
@@ -158,6 +165,9 @@ def shown(wish: Wish, translation: Translation) -> str:
         print(f"warning: {notice.message}", file=sys.stderr)
     if wish.as_json:
         return json.dumps(translation.to_dict(details=True), ensure_ascii=False)
+    for match in translation.matches:
+        if match.score < 1 or wish.options.prefix:
+            print(f"memory {match.score:.0%}: {match.source} → {match.target}", file=sys.stderr)
     if wish.options.n_best > 1:
         return "\n".join(f"{each.score:.3f}\t{each.text}" for each in translation.n_best)
     return translation.text
@@ -194,8 +204,7 @@ def converse(wish: Wish) -> None:
         while True:
             try:
                 text = input("> " if sys.stdout.isatty() else "")
-                said = translator.translate(text, wish.source, wish.target, wish.options, wish.glossary)
-                print(shown(wish, said), flush=True)
+                print(shown(wish, wish.said(translator, text)), flush=True)
             except SixfoldError as error:
                 print(f"error: {error}", file=sys.stderr)
             except (EOFError, KeyboardInterrupt):
@@ -211,7 +220,7 @@ def translate_file(wish: Wish, path: Path) -> None:
         size = size_of(descriptor)
         partial = begun(wish, path, size) if wish.output is not None else None
         job = Job(wish.translator("auto"), wish.source, wish.target, wish.options, wish.as_json, wish.details)
-        job.glossary = wish.glossary
+        job.glossary, job.memory = wish.glossary, wish.memory
         is_shown = sys.stderr.isatty() and (partial is not None or not sys.stdout.isatty())
         opened = partial.writing() if partial else nullcontext(sys.stdout.buffer)
         try:
@@ -240,7 +249,7 @@ def translate_whole(wish: Wish, path: Path, form: str) -> None:
         translator = stack.enter_context(wish.translator("auto"))
         said, report = translate_document(
             translator, data, form, wish.source, wish.target, wish.options,
-            path.name if path != STANDARD else "input", wish.glossary,
+            path.name if path != STANDARD else "input", wish.glossary, wish.memory,
         )  # fmt: skip
     if wish.output is None:
         sys.stdout.buffer.write(said)
@@ -289,5 +298,6 @@ def begun(wish: Wish, path: Path, size: int | None) -> Partial:
         "input": path.name, "bytes": size, "from": wish.source, "to": wish.target, **asdict(wish.options),
         "compute": wish.compute, "json": wish.as_json, "details": wish.details,
         "glossary": [list(term) for term in wish.glossary.terms] if wish.glossary else None,
+        "memory": wish.memory.digest() if wish.memory else None,
     }  # fmt: skip
     return Partial(wish.output, made_from, wish.resume)

@@ -19,6 +19,7 @@ from sixfold import tensorfile
 from sixfold.config import TranslateOptions
 from sixfold.errors import ConfigError, DataError, RequestError
 from sixfold.translation.glossary import Glossary
+from sixfold.translation.memory import Memory
 from sixfold.translation.result import Notice, Translation
 from sixfold.translation.translator import Translator
 
@@ -102,6 +103,7 @@ class Job:
     as_json: bool = False
     details: bool = False
     glossary: Glossary | None = None
+    memory: Memory | None = None
     lines: int = 0  # so far, those of an earlier start included
     notices: Counter[str] = field(default_factory=Counter)
     foreign_bytes: int = 0  # that are not UTF-8
@@ -151,7 +153,9 @@ class Job:
         """A line in a language that no model reads stays as it is: it must not end hours of work."""
         told = [self._is_told(text) for text in texts]
         wanted = [text for text, is_told in zip(texts, told, strict=True) if is_told]
-        found = iter(self.translator.translate_batch(wanted, self.source, self.target, self.options, self.glossary))
+        found = iter(
+            self.translator.translate_batch(wanted, self.source, self.target, self.options, self.glossary, self.memory)
+        )
         unread = (Notice("direction", "no model reads this language"),)
         return [
             next(found) if is_told else Translation(text, text, 0.0, ("", ""), warnings=unread)

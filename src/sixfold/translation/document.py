@@ -17,6 +17,7 @@ from sixfold.text.sentences import is_spaced
 from sixfold.translation.formats import catalogue, docx, html, markdown, strings, subtitles, table
 from sixfold.translation.glossary import Glossary
 from sixfold.translation.inline import place
+from sixfold.translation.memory import Memory
 from sixfold.translation.plan import has_words
 from sixfold.translation.result import Notice, Translation
 from sixfold.translation.translator import Translator
@@ -161,6 +162,7 @@ def translate_document(
     options: TranslateOptions | None = None,
     name: str = "document",
     glossary: Glossary | None = None,
+    memory: Memory | None = None,
 ) -> tuple[bytes, Report]:
     """The document with its prose translated; the direction is that of the document as a whole."""
     parts = parts_of(data, form, name)
@@ -168,8 +170,8 @@ def translate_document(
     texts = [parts[part].units[number].text for part, number in units]
     pair = translator.direction("\n".join(texts), source, target).languages
     wanted = [(part, number) for (part, number), text in zip(units, texts, strict=True) if is_prose(text, pair)]
-    asked = [parts[part].units[number].text for part, number in wanted]
-    found = translator.translate_batch(asked, *pair, options, glossary)
+    asked = [parts[part].units[number] for part, number in wanted]
+    found = translate_units(translator, asked, pair, options, glossary, memory)
     report = Report(len(units))
     fillings: dict[str, dict[int, Filling]] = {part: {} for part in parts}
     for (part, number), said in zip(wanted, found, strict=True):
@@ -186,6 +188,23 @@ def translate_document(
     if form == "docx":
         return docx.write(data, changed) if changed else data, report
     return changed.get(name, data), report
+
+
+def translate_units(
+    translator: Translator,
+    units: Sequence[Unit],
+    pair: tuple[str, str],
+    options: TranslateOptions | None,
+    glossary: Glossary | None,
+    memory: Memory | None,
+) -> list[Translation]:
+    """All together; but a memory is for those without markup, as it cannot say which words that belongs to."""
+    recalls = [memory is not None and not unit.marks and not unit.atoms for unit in units]
+    found = []
+    for kind in (False, True):
+        texts = [unit.text for unit, its in zip(units, recalls, strict=True) if its == kind]
+        found.append(iter(translator.translate_batch(texts, *pair, options, glossary, memory if kind else None)))
+    return [next(found[kind]) for kind in recalls]
 
 
 def with_atoms(

@@ -15,13 +15,15 @@ from sixfold.translation.result import Details, Link, Span, Token
 _ALONE = letters(*UNSPACED)
 
 
-def explain(direction: Direction, source: str, translation: str, pairs: Sequence[tuple[str, Sequence[int]]]) -> Details:
+Said = tuple[str, str, Sequence[int]]  # a sentence, what it became, and the tokens of that; none: not by the model
+
+
+def explain(direction: Direction, source: str, translation: str, pairs: Sequence[Said]) -> Details:
     """Tokens and links of every sentence, at their places in the whole text."""
     tokens: list[Token] = []
     links: list[Link] = []
     here = there = 0
-    for sentence, ids in pairs:
-        words = direction.said(ids)
+    for sentence, words, ids in pairs:
         here, there = source.index(sentence, here), translation.index(words, there)
         details = _explain_sentence(direction, sentence, ids, words)
         tokens += [

@@ -38,8 +38,13 @@ class Answer(NamedTuple):
     """What a sentence may become, the best first, and what is wrong with that."""
 
     sentence: str
-    hypotheses: Sequence[Hypothesis]
-    faults: Sequence[Fault]
+    hypotheses: Sequence[Hypothesis]  # none of what was not asked for
+    faults: Sequence[Fault] = ()
+    known: str | None = None  # what it is to become, whatever the model would say
+
+    def words(self, direction: Direction, hypotheses: Iterator[Hypothesis]) -> str:
+        """What stands for it in a text, where the next hypothesis is its own, if it has any."""
+        return direction.said(next(hypotheses).tokens) if self.known is None else self.known
 
 
 def guard(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from sixfold.text.sentences import Line, Sentence, cut, rejoin, split
@@ -39,12 +39,14 @@ class Plan:
     ids: dict[str, list[int]]
 
 
-def plan(texts: Sequence[str], tokenizer: Tokenizer, longest: int, splits: bool = True) -> Plan:
-    """`longest`: tokens that a sentence may have; longer ones are cut."""
-    layouts = [_lay_out(text, splits) for text in texts]
+def plan(
+    texts: Sequence[str], tokenizer: Tokenizer, longest: int, splits: bool = True, known: Container[str] = ()
+) -> Plan:
+    """`longest`: tokens that a sentence may have; longer ones are cut. What is `known`, also a line, stays whole."""
+    layouts = [_lay_out(text, splits, known) for text in texts]
     ids: dict[str, list[int]] = {}
     _encode(layouts, tokenizer, ids)
-    too_long = {sentence for sentence, its in ids.items() if len(its) > longest}
+    too_long = {sentence for sentence, its in ids.items() if len(its) > longest and sentence not in known}
     cut_up = [layout for layout in layouts if not too_long.isdisjoint(layout.wanted())]
     for layout in cut_up:
         layout.lines = [
@@ -56,10 +58,13 @@ def plan(texts: Sequence[str], tokenizer: Tokenizer, longest: int, splits: bool 
     return Plan(layouts, ids)
 
 
-def _lay_out(text: str, splits: bool) -> Layout:
+def _lay_out(text: str, splits: bool, known: Container[str]) -> Layout:
     fine = replace_surrogates(text)
     # What ends a line is white space that the line ends in, so it stays where it is, whichever of a dozen it is.
-    lines = [split(line) if splits else _unsplit(line) for line in fine.splitlines(keepends=True)]
+    lines = [
+        split(line) if splits and line.strip() not in known else _unsplit(line)
+        for line in fine.splitlines(keepends=True)
+    ]
     notice = Notice("characters", "half characters (surrogates) were replaced")
     return Layout(fine, lines, [notice] if fine != text else [])
 

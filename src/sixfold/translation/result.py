@@ -34,6 +34,14 @@ class Candidate(NamedTuple):
     score: float
 
 
+class Match(NamedTuple):
+    """What a memory has for a sentence: 1 for the same, which is used; less for what is alike, which is shown."""
+
+    source: str
+    target: str
+    score: float
+
+
 class Notice(NamedTuple):
     """What to be wary of: a kind that programs know, and a sentence for people."""
 
@@ -51,7 +59,7 @@ class Details(NamedTuple):
 
 @dataclass(frozen=True)
 class Translation:
-    """What a text became. `tokens` and `alignment` are worked out when they are first asked for."""
+    """What a text became. `tokens`, `alignment` and `matches` are worked out when they are first asked for."""
 
     source: str
     text: str
@@ -60,6 +68,7 @@ class Translation:
     n_best: tuple[Candidate, ...] = ()
     warnings: tuple[Notice, ...] = ()
     _explain: Callable[[], Details] | None = field(default=None, repr=False, compare=False)
+    _recall: Callable[[], tuple[Match, ...]] | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def _details(self) -> Details:
@@ -75,6 +84,11 @@ class Translation:
         """Which word comes from which."""
         return self._details.alignment
 
+    @cached_property
+    def matches(self) -> tuple[Match, ...]:
+        """What the memory has for its sentences, where one was given."""
+        return self._recall() if self._recall else ()
+
     def to_dict(self, details: bool = False) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         found: dict[str, Any] = {
@@ -83,6 +97,8 @@ class Translation:
             "n_best": [each._asdict() for each in self.n_best],
             "warnings": [each._asdict() for each in self.warnings],
         }  # fmt: skip
+        if self._recall:
+            found["memory"] = [each._asdict() for each in self.matches]
         if details:
             found["tokens"] = [each._asdict() for each in self.tokens]
             found["alignment"] = [each._asdict() for each in self.alignment]

@@ -13,9 +13,10 @@ from sixfold.engines.engine import Engine
 from sixfold.errors import RequestError
 from sixfold.text.sentences import is_spaced
 from sixfold.translation.direction import Direction, check_told, choose, directions_of
-from sixfold.translation.explain import explain
+from sixfold.translation.explain import Said, explain
 from sixfold.translation.glossary import Glossary, honour_all
 from sixfold.translation.hypotheses import Answer, decode, guard, mean_scores, notices, ways_through, with_room
+from sixfold.translation.memory import Memory
 from sixfold.translation.opening import Device as Device
 from sixfold.translation.opening import Source, check_threads, choose_device, load_all, open_engine
 from sixfold.translation.opening import shipped as shipped
@@ -63,10 +64,11 @@ class Translator:
         target: str | None = None,
         options: TranslateOptions | None = None,
         glossary: Glossary | None = None,
+        memory: Memory | None = None,
     ) -> Translation:
         """A text of any length; its lines, blank ones too, and its white space are kept."""
         check_text("text", text, "translate_batch() takes a list")
-        return self.translate_batch([text], source, target, options, glossary)[0]
+        return self.translate_batch([text], source, target, options, glossary, memory)[0]
 
     def translate_batch(
         self,
@@ -75,10 +77,12 @@ class Translator:
         target: str | None = None,
         options: TranslateOptions | None = None,
         glossary: Glossary | None = None,
+        memory: Memory | None = None,
     ) -> list[Translation]:
         """Many texts at once, which is much faster than one by one. Each may have a direction of its own.
 
-        The terms of a glossary are used, or a warning says which could not be.
+        The terms of a glossary are used, or a warning says which could not be. A sentence or line that the memory has
+        becomes what it became there, unless it is to begin with a prefix.
         """
         if not isinstance(texts, Sequence) or isinstance(texts, str | bytes | bytearray):
             raise RequestError(
@@ -93,7 +97,7 @@ class Translator:
         found: dict[int, Translation] = {}
         for direction, places in groups.items():
             wanted = [texts[place] for place in places]
-            some = self._translate(direction, wanted, options or TranslateOptions(), glossary or Glossary(()))
+            some = self._translate(direction, wanted, options or TranslateOptions(), glossary or Glossary(()), memory)
             found.update(zip(places, some, strict=True))
         return [found[place] for place in range(len(texts))]
 
@@ -104,12 +108,17 @@ class Translator:
         target: str | None = None,
         options: TranslateOptions | None = None,
         glossary: Glossary | None = None,
+        memory: Memory | None = None,
     ) -> Iterator[Translation]:
         """Any number of texts, in their order; only a window of them is in memory."""
         if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
             raise RequestError(f"texts: expected strings one after another; got {texts!r:.60}", "put it into a list")
         windows = _windows(iter(texts))
-        return (each for window in windows for each in self.translate_batch(window, source, target, options, glossary))
+        return (
+            each
+            for window in windows
+            for each in self.translate_batch(window, source, target, options, glossary, memory)
+        )
 
     def score(self, text: str, translation: str, source: str | None = None, target: str | None = None) -> Translation:
         """How likely the model finds a translation that is given. Neither side is split."""
@@ -181,24 +190,37 @@ class Translator:
             raise RequestError("translator: expected an open one; this one is closed", "open another")
 
     def _translate(
-        self, direction: Direction, texts: Sequence[str], options: TranslateOptions, glossary: Glossary
+        self,
+        direction: Direction,
+        texts: Sequence[str],
+        options: TranslateOptions,
+        glossary: Glossary,
+        memory: Memory | None,
     ) -> list[Translation]:
-        work = plan(texts, direction.tokenizer, direction.longest, options.split)
         prefix = direction.encode_target(options.prefix)
         direction.check_length("prefix", prefix)
+        its_memory = (memory or Memory(())).toward(direction.languages)
+        # What is to begin with a prefix is the model's, so that it has to be split and cut as ever.
+        known = () if prefix else its_memory
+        work = plan(texts, direction.tokenizer, direction.longest, options.split, known)
         # It is the text that begins so: its first sentence, not each of them.
         wishes = [
             [(sentence, tuple(prefix) if place == 0 else ()) for place, sentence in enumerate(layout.wanted())]
             for layout in work.layouts
         ]
-        found = decode(direction, work.ids, wishes, options)
+        recalled = {wish: None if wish[1] else its_memory.exact(wish[0]) for its in wishes for wish in its}
+        asked = [[wish for wish in its if recalled[wish] is None] for its in wishes]
+        found = decode(direction, work.ids, asked, options)
         faults = guard(direction, work.ids, found, options) if options.guard else {}
         honour_all(direction, work.ids, found, faults, glossary.toward(direction.languages), options)
+        answers = [
+            [Answer(wish[0], found.get(wish, ()), faults.get(wish, ()), recalled[wish]) for wish in its]
+            for its in wishes
+        ]
+        told = None if memory is None else its_memory
         return [
-            self._assembled(
-                direction, layout, [Answer(wish[0], found[wish], faults.get(wish, [])) for wish in its], options
-            )
-            for layout, its in zip(work.layouts, wishes, strict=True)
+            self._assembled(direction, layout, its, options, told)
+            for layout, its in zip(work.layouts, answers, strict=True)
         ]
 
     def _assembled(
@@ -207,28 +229,31 @@ class Translator:
         layout: Layout,
         answers: Sequence[Answer],
         options: TranslateOptions,
+        memory: Memory | None,
     ) -> Translation:
-        ways = ways_through([each.hypotheses for each in answers], options.n_best)
-        said = [[direction.said(each.tokens) for each in way] for way, _ in ways]
+        ways = ways_through([each.hypotheses for each in answers if each.known is None], options.n_best)
+        said = [[each.words(direction, coming) for each in answers] for coming in (iter(way) for way, _ in ways)]
         spaced = is_spaced(direction.languages[1])
         texts = [layout.fill(its, spaced) for its in said]
-        best = [(each.sentence, each.hypotheses[0].tokens) for each in answers]
+        best = [
+            (each.sentence, words, each.hypotheses[0].tokens if each.known is None else ())
+            for each, words in zip(answers, said[0], strict=True)
+        ]
         return Translation(
             layout.text, texts[0], ways[0][1], direction.languages,
             tuple(Candidate(its, total) for its, (_, total) in zip(texts, ways, strict=True) if options.n_best > 1),
             (*layout.notices, *notices(texts[0], said[0], answers)),
             partial(self._explain, direction, layout.text, texts[0], best),
+            None if memory is None else partial(memory.matches, [each.sentence for each in answers]),
         )  # fmt: skip
 
     def _whole(self, direction: Direction, text: str, tokens: Sequence[int], total: float) -> Translation:
         """Of a text that was not split."""
         said = direction.said(tokens)
-        details = partial(self._explain, direction, text, said, [(text.strip(), tokens)])
+        details = partial(self._explain, direction, text, said, [(text.strip(), said, tokens)])
         return Translation(text, said, total, direction.languages, _explain=details)
 
-    def _explain(
-        self, direction: Direction, source: str, translation: str, pairs: Sequence[tuple[str, Sequence[int]]]
-    ) -> Details:
+    def _explain(self, direction: Direction, source: str, translation: str, pairs: Sequence[Said]) -> Details:
         self._check_open()
         return explain(direction, source, translation, pairs)
 

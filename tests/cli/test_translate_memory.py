@@ -1,0 +1,68 @@
+"""`sixfold translate --memory`: with a text, a file, a document, and after a kill."""
+
+import json
+
+from commands import complaint, sixfold
+
+
+def translate(model, *arguments):
+    done = sixfold("translate", "--model", model, *arguments)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def memory(folder, *rows, name="m.tsv"):
+    path = folder / name
+    path.write_text("".join(f"{source}\t{target}\n" for source, target in rows), encoding="utf-8")
+    return path
+
+
+def test_what_is_known_is_used_and_what_is_alike_is_shown(model, tmp_path):
+    known = memory(tmp_path, ("我爱机器学习", "Machines are dear to me"))
+    done = translate(model, "我爱机器学习", "--memory", known)
+    assert (done.stdout, done.stderr) == ("Machines are dear to me\n", "")
+    alike = memory(tmp_path, ("我们爱机器学习", "We adore machines"), name="alike.tsv")
+    done = translate(model, "我爱机器学习", "--memory", alike)
+    assert done.stdout == "I love machine learning\n"
+    assert done.stderr == "memory 86%: 我们爱机器学习 → We adore machines\n"
+    done = translate(model, "我爱机器学习", "--memory", known, "--prefix", "They")
+    assert done.stdout.startswith("They")
+    assert done.stderr == "memory 100%: 我爱机器学习 → Machines are dear to me\n"
+    found = json.loads(translate(model, "我爱机器学习", "--memory", known, "--json").stdout)
+    assert found["memory"] == [{"source": "我爱机器学习", "target": "Machines are dear to me", "score": 1.0}]
+    assert found["tokens"] == found["alignment"] == []
+
+
+def test_files_and_documents_use_it_and_only_json_shows_what_is_alike(model, tmp_path):
+    known = memory(tmp_path, ("zh", "toy"), ("我爱机器学习", "Machines are dear to me"))
+    (tmp_path / "a.txt").write_text("我爱机器学习\n我们爱机器学习\n", encoding="utf-8")
+    done = translate(model, tmp_path / "a.txt", "--memory", known)
+    assert done.stdout.startswith("Machines are dear to me\nWe love")
+    assert done.stderr == ""
+    rows = [
+        json.loads(line)
+        for line in translate(model, tmp_path / "a.txt", "--memory", known, "--json").stdout.splitlines()
+    ]
+    assert [[match["score"] for match in row["memory"]] for row in rows] == [[1.0], [6 / 7]]
+    (tmp_path / "a.html").write_text("<p>我爱机器学习</p>\n", encoding="utf-8")
+    assert translate(model, tmp_path / "a.html", "--memory", known).stdout == "<p>Machines are dear to me</p>\n"
+
+
+def test_a_start_with_another_memory_is_not_gone_on_with(model, tmp_path):
+    known = memory(tmp_path, ("我爱机器学习", "Machines are dear to me"))
+    (tmp_path / "a.txt").write_text("我爱机器学习\n" * 5, encoding="utf-8")
+    start = ["translate", "--model", model, tmp_path / "a.txt", "--memory", known, "--output", tmp_path / "out"]
+    assert sixfold(*start).returncode == 0
+    facts = {"input": "a.txt", "bytes": 95, "memory": "another"}
+    (tmp_path / "out.partial").write_text("kept\n", encoding="utf-8")
+    (tmp_path / "out.partial.json").write_text(json.dumps(facts), encoding="utf-8")
+    assert "memory: another → " in complaint(*start, "--resume")
+
+
+def test_mistakes_in_a_memory_are_one_line(model, tmp_path):
+    (tmp_path / "m.tmx").write_text('<!DOCTYPE tmx [<!ENTITY x "y">]><tmx/>', encoding="utf-8")
+    for name, message in (
+        ("m.tmx", "m.tmx:1: expected no declarations in <!DOCTYPE>"),
+        ("none", "none: cannot be read"),
+    ):
+        assert message in complaint("translate", "--model", model, "我", "--memory", tmp_path / name)
