@@ -212,6 +212,7 @@ def test_the_commands_of_the_documents_guide_do_what_they_say(tmp_path):
     notes = (folder / "notes.en.md").read_text(encoding="utf-8")
     assert notes.startswith("# Machine learning is interesting\n\n- ")
     assert notes.count("`数学`") == 1
+    assert (folder / "table.en.csv").read_text(encoding="utf-8") == "id,title\n我们,We need mathematics\n"
     text = (ROOT / "docs/guides/documents.md").read_text(encoding="utf-8")
     for name, form in document.FORMATS.items():
         assert f"`{name}`" in text

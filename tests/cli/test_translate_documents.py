@@ -4,7 +4,7 @@ import gzip
 import subprocess
 import sys
 
-from commands import sixfold
+from commands import complaint, sixfold
 
 
 def translate(model, *arguments):
@@ -60,3 +60,18 @@ def test_a_packed_file_is_refused_with_the_way_to_unpack_it(model, tmp_path):
     assert done.returncode == 2
     assert "expected text; got a packed file" in done.stderr
     assert "gzip -dc" in done.stderr
+
+
+def test_some_columns_of_a_table_are_translated(model, tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_text('编号,标题\r\n我们,"我爱数学"\r\n', encoding="utf-8", newline="")
+    translate(model, table, "--columns", "标题", "--output", tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_bytes().decode() == '编号,标题\r\n我们,"I love mathematics"\r\n'
+    assert translate(model, table, "--columns", "2", "--format", "csv").stdout.startswith("编号,")
+    for words, message in (
+        ((table, "--columns", "标体"), "--columns: expected one of 编号, 标题; got '标体'"),
+        ((table, "--columns", "标题", "--format", "text"), "--columns: expected a table, csv or tsv; got text"),
+        (("我们", "--columns", "标题"), "--columns: expected a table, csv or tsv; got text"),
+        ((table, "--columns", "标题", "--format", "html"), "--columns: expected a table, csv or tsv; got html"),
+    ):
+        assert message in complaint("translate", "--model", model, *words)

@@ -19,7 +19,7 @@ from sixfold.cli.translate_file import Job, Partial, Reader, progress, size_of
 from sixfold.config import Compute, TranslateOptions
 from sixfold.errors import ConfigError, DataError, RequestError, SixfoldError
 from sixfold.text.sentences import is_spaced
-from sixfold.translation.document import FORMATS, format_of, translate_document
+from sixfold.translation.document import FORMATS, check_columns, format_of, translate_document
 from sixfold.translation.glossary import Glossary
 from sixfold.translation.memory import Memory
 from sixfold.translation.result import Translation
@@ -49,6 +49,7 @@ class Wish:
     form: str | None = None
     glossary: Glossary | None = None
     memory: Memory | None = None
+    columns: tuple[str, ...] = ()
 
     def said(self, translator: Translator, text: str) -> Translation:
         """Of a text that is not in a file."""
@@ -89,6 +90,7 @@ def translate(
     form: Annotated[
         str | None, typer.Option("--format", help=f"text, {', '.join(FORMATS)}; left out: by the name of the file.")
     ] = None,
+    columns: Annotated[str | None, typer.Option(help="Of a table: names in its header or numbers, as id,3.")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu or cuda; left out: cpu for a text, else auto.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Left out: as many as there are cores.")] = None,
     compute: Annotated[str, typer.Option(help=f"{', '.join(get_args(Compute))}.")] = "int8",
@@ -101,17 +103,20 @@ def translate(
         models or shipped(), source, target, options,
         cast(Compute, compute), cast("Device | None", device), threads, as_json, details, output, resume, form,
         None if glossary is None else Glossary.read(glossary), None if memory is None else Memory.read(memory),
+        () if columns is None else tuple(columns.split(",")),
     )  # fmt: skip
     path = input_of(text)
     is_typed = text is None and sys.stdin is not None and sys.stdin.isatty()
+    kind = None if path is None else format_of(path, form)
     check(wish, is_lines=path is not None, is_typed=is_typed)
+    check_columns(wish.columns, kind)
     if alternatives:
         if path is not None:
             raise RequestError("--alternatives: expected a text; got a file or a pipe", "give the text itself")
         show_alternatives(wish, text or "", n_best or ALTERNATIVES)
     elif is_typed:
         converse(wish)
-    elif path is not None and (kind := format_of(path, form)) is not None:
+    elif path is not None and kind is not None:
         translate_whole(wish, path, kind)
     elif path is not None:
         translate_file(wish, path)
@@ -249,7 +254,7 @@ def translate_whole(wish: Wish, path: Path, form: str) -> None:
         translator = stack.enter_context(wish.translator("auto"))
         said, report = translate_document(
             translator, data, form, wish.source, wish.target, wish.options,
-            path.name if path != STANDARD else "input", wish.glossary, wish.memory,
+            path.name if path != STANDARD else "input", wish.glossary, wish.memory, wish.columns,
         )  # fmt: skip
     if wish.output is None:
         sys.stdout.buffer.write(said)

@@ -48,6 +48,9 @@ FORMATS: Mapping[str, Format] = {
 }
 
 
+TABLES = {"csv": table.parse_csv, "tsv": table.parse_tsv}  # of which some columns may be meant
+
+
 @dataclass(frozen=True)
 class Document:
     """A text with its units, none of which overlap, but that one may lie in the markup of another."""
@@ -57,10 +60,11 @@ class Document:
     bom: bytes = b""
 
     @classmethod
-    def read(cls, data: bytes, form: str, name: str = "document") -> Document:
-        """`form`: a key of FORMATS."""
+    def read(cls, data: bytes, form: str, name: str = "document", columns: Sequence[str | int] = ()) -> Document:
+        """`form`: a key of FORMATS. `columns`: of a table, those to translate, by name or number; none: all."""
         if form not in FORMATS:
             raise RequestError(f"--format: expected one of {', '.join(FORMATS)}; got {form!r}")
+        check_columns(columns, form)
         bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
         try:
             text = data[len(bom) :].decode("utf-8")
@@ -70,7 +74,8 @@ class Document:
                 f"{name}:{line}: expected UTF-8; got byte 0x{error.object[error.start]:02x}",
                 "convert the file, for example: iconv -f GB18030 -t UTF-8",
             ) from None
-        units = sorted(FORMATS[form].parse(text), key=lambda unit: (unit.span[0], -unit.span[1]))
+        found = TABLES[form](text, columns) if columns else FORMATS[form].parse(text)
+        units = sorted(found, key=lambda unit: (unit.span[0], -unit.span[1]))
         return cls(text, tuple(units), bom)
 
     def write(self, fillings: Mapping[int, Filling]) -> bytes:
@@ -145,10 +150,17 @@ def format_of(path: Path, forced: str | None = None) -> str | None:
     return next((name for name, its in FORMATS.items() if path.suffix.lower() in its.suffixes), None)
 
 
-def parts_of(data: bytes, form: str, name: str) -> dict[str, Document]:
+def check_columns(columns: Sequence[str | int], form: str | None) -> None:
+    if columns and form not in TABLES:
+        known = " or ".join(TABLES)
+        raise RequestError(f"--columns: expected a table, {known}; got {form or 'text'}", "--format csv says so")
+
+
+def parts_of(data: bytes, form: str, name: str, columns: Sequence[str | int] = ()) -> dict[str, Document]:
     """A document, or the parts of one that is kept in several."""
     if form != "docx":
-        return {name: Document.read(data, form, name)}
+        return {name: Document.read(data, form, name, columns)}
+    check_columns(columns, form)
     parts = {part: docx.prepared(text) for part, text in docx.read(data, name).items()}
     return {part: Document.read(text, form, f"{name}: {part}") for part, text in parts.items()}
 
@@ -163,9 +175,14 @@ def translate_document(
     name: str = "document",
     glossary: Glossary | None = None,
     memory: Memory | None = None,
+    columns: Sequence[str | int] = (),
 ) -> tuple[bytes, Report]:
-    """The document with its prose translated; the direction is that of the document as a whole."""
-    parts = parts_of(data, form, name)
+    """The document with its prose translated; the direction is that of the document as a whole.
+
+    `columns`: of a table, those to translate, by name or by number from 1. Where one is named, the first row is a
+    header, which stays.
+    """
+    parts = parts_of(data, form, name, columns)
     units = [(part, number) for part, each in parts.items() for number in range(len(each.units))]
     texts = [parts[part].units[number].text for part, number in units]
     pair = translator.direction("\n".join(texts), source, target).languages
