@@ -22,6 +22,7 @@ VERBS = {
     "import": "sixfold.cli.import_",
     "pack": "sixfold.cli.pack",
     "report": "sixfold.cli.report",
+    "serve": "sixfold.cli.serve",
     "summary": "sixfold.cli.summary",
     "tokenizer": "sixfold.cli.tokenizer",
     "train": "sixfold.cli.train",

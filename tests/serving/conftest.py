@@ -1,0 +1,20 @@
+import os
+
+import pytest
+from small_servers import Server
+from small_translators import save_models
+
+
+@pytest.fixture(scope="package")
+def models(tmp_path_factory):
+    return save_models(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(scope="package")
+def server(models, tmp_path_factory):
+    """Chinese and English, both ways, with every default but the limits of a test."""
+    os.environ["SIXFOLD_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+    folder = tmp_path_factory.mktemp("suggestions")
+    with Server(models["tagged"], suggestions=str(folder / "better.tsv"), max_characters=5000, max_texts=50) as started:
+        started.folder = folder
+        yield started

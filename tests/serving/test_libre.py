@@ -1,0 +1,164 @@
+"""LibreTranslate's interface: its own client, others, and requests as its documentation has them."""
+
+import json
+import subprocess
+import urllib.parse
+
+import pytest
+from libretranslatepy import LibreTranslateAPI
+from small_servers import multipart
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+def form(**fields):
+    return urllib.parse.urlencode(fields).encode()
+
+
+def test_its_python_client_translates_detects_and_lists(server):
+    client = LibreTranslateAPI(server.url + "/")
+    assert client.translate("我爱猫", "zh", "en") == "I love cats"
+    assert client.translate("I love cats", "en", "zh") == "我爱猫"
+    assert client.detect("我爱猫") == [{"confidence": 100.0, "language": "zh-Hans"}]
+    assert client.languages() == [
+        {"code": "en", "name": "English", "targets": ["en", "zh-Hans"]},
+        {"code": "zh-Hans", "name": "Chinese", "targets": ["en", "zh-Hans"]},
+    ]
+
+
+def test_curl_with_raw_and_with_escaped_text(server):
+    for flag in ("--data", "--data-urlencode"):
+        command = ["curl", "-s", flag, "q=我爱猫", "-d", "source=auto", "-d", "target=en", f"{server.url}/translate"]
+        said = json.loads(subprocess.run(command, capture_output=True, timeout=30, check=True).stdout)
+        assert said == {
+            "detectedLanguage": {"confidence": 100.0, "language": "zh-Hans"}, "translatedText": "I love cats",
+        }  # fmt: skip
+
+
+def test_everything_in_the_query_of_a_post_without_a_body(server):
+    query = urllib.parse.urlencode({"q": "我爱猫", "source": "zh", "target": "en", "format": "text", "api_key": "x"})
+    assert server.ask(f"/translate?{query}", b"")[2] == {"translatedText": "I love cats"}
+
+
+@pytest.mark.parametrize("code", ["zh", "zh-Hans", "ZH-HANS", "zh-CN"])
+def test_chinese_has_several_names(server, code):
+    assert (
+        server.ask("/translate", {"q": "我爱猫", "source": code, "target": "EN"})[2]["translatedText"] == "I love cats"
+    )
+
+
+def test_a_list_comes_back_in_its_order_and_each_text_has_its_own_language(server):
+    texts = ["我爱猫", "I love dogs", "", "   "]
+    _, _, said = server.ask("/translate", {"q": texts, "source": "auto", "target": "en", "alternatives": 2})
+    assert said["translatedText"] == ["I love cats", "I love dogs", "", "   "]
+    assert [each["language"] for each in said["detectedLanguage"]] == ["zh-Hans", "en", "en", "en"]
+    assert len(said["alternatives"]) == 4
+
+
+def test_alternatives_are_other_ways_to_say_it(server):
+    _, _, said = server.ask("/translate", {"q": "我爱猫", "source": "zh", "target": "en", "alternatives": 3})
+    assert said["translatedText"] == "I love cats"
+    assert 1 <= len(set(said["alternatives"])) == len(said["alternatives"]) <= 3
+    assert "I love cats" not in said["alternatives"]
+
+
+def test_html_keeps_its_tags(server):
+    asked = {
+        "q": ["<p>我爱<b>猫</b></p>", "&lt;3"],
+        "source": "zh",
+        "target": "en",
+        "format": "html",
+        "alternatives": 1,
+    }
+    _, _, said = server.ask("/translate", asked)
+    assert said == {"alternatives": [[], []], "translatedText": ["<p>I love <b>cats</b></p>", "&lt;3"]}
+
+
+def test_what_a_page_asks_first(server):
+    assert server.ask("/health")[2] == {"status": "ok"}
+    _, _, settings = server.ask("/frontend/settings")
+    assert settings["charLimit"] == 5000
+    assert settings["suggestions"] is True
+    assert settings["keyRequired"] is False
+    assert {".txt", ".html", ".docx"} <= set(settings["supportedFilesFormat"])
+
+
+def test_a_suggestion_is_a_line_that_finetune_reads(server):
+    asked = {"q": "我爱\t猫", "s": "I adore\ncats", "source": "zh", "target": "en"}
+    assert server.ask("/suggest", asked)[2] == {"success": True}
+    kept = (server.folder / "better.zh-en.tsv").read_text(encoding="utf-8").splitlines()
+    assert kept[-1] == "我爱 猫\tI adore cats"
+
+
+MISTAKES = [
+    ({"source": "zh", "target": "en"}, "Invalid request: missing q parameter"),
+    ({"q": "", "source": "zh", "target": "en"}, "Invalid request: missing q parameter"),
+    ({"q": [], "source": "zh", "target": "en"}, "Invalid request: missing q parameter"),
+    ({"q": "我", "target": "en"}, "Invalid request: missing source parameter"),
+    ({"q": "我", "source": "zh"}, "Invalid request: missing target parameter"),
+    ({"q": "我", "source": "xx", "target": "en"}, "xx is not supported"),
+    ({"q": "我", "source": "zh", "target": "auto"}, "auto is not supported"),
+    ({"q": "我", "source": "zh", "target": "en", "format": "markdown"}, "markdown format is not supported"),
+    ({"q": 5, "source": "zh", "target": "en"}, "Invalid request: q parameter is not a string"),
+    ({"q": ["我", 5], "source": "zh", "target": "en"}, "not a string or a list of strings"),
+    ({"q": "我", "source": ["zh"], "target": "en"}, "source parameter is not a string"),
+    ({"q": "我", "source": "zh", "target": "en", "alternatives": "x"}, "alternatives parameter is not a number"),
+    ({"q": "我", "source": "zh", "target": "en", "alternatives": 99}, "alternatives parameter must be <= 10"),
+    ({"q": "我" * 5001, "source": "zh", "target": "en"}, "request (5001) exceeds text limit (5000)"),
+    ({"q": ["我"] * 51, "source": "zh", "target": "en"}, "request (51) exceeds text limit (50)"),
+    (["我"], "Invalid JSON format"),
+]
+
+
+@pytest.mark.parametrize(("asked", "message"), MISTAKES)
+def test_a_mistake_has_the_answer_that_clients_know(server, asked, message):
+    status, _, said = server.ask("/translate", asked)
+    assert status == 400
+    assert message in said["error"]
+
+
+def test_other_mistakes(server):
+    json_header = {"Content-Type": "application/json"}
+    for body in (b"{", b"", b"\xff\xfe", b'{"q": ' + b"[" * 10_000 + b"]" * 10_000 + b"}"):
+        status, _, said = server.ask("/translate", body, json_header)
+        assert (status, said["error"]) == (
+            400,
+            "The browser (or proxy) sent a request that this server could not understand.",
+        )
+    assert server.ask("/translate", b'{"q": "x"}', {"Content-Type": "text/plain"})[0] == 400
+    assert server.ask("/translate", method="GET")[0] == 405
+    assert server.ask("/nothing")[0] == 404
+    assert server.ask("/detect", form(q=""), FORM)[2] == {"error": "Invalid request: missing q parameter"}
+
+
+def test_half_a_surrogate_pair_is_no_reason_to_fail(server):
+    body = b'{"q": "\\ud800 cats", "source": "en", "target": "zh"}'
+    assert server.ask("/translate", body, {"Content-Type": "application/json"})[0] == 200
+
+
+def test_a_file_is_translated_and_fetched(server):
+    for name, data, wanted in (
+        ("a.txt", "我爱猫\n\n我爱狗\n", "I love cats\n\nI love dogs\n"),
+        ("页 1.html", "<p>我爱<b>猫</b></p>", "<p>I love <b>cats</b></p>"),
+    ):
+        status, _, said = server.ask("/translate_file", *multipart(name, data.encode(), source="auto", target="en"))
+        assert status == 200
+        path = said["translatedFileUrl"].removeprefix(server.url)
+        status, headers, got = server.ask(path)
+        assert (status, got.decode()) == (200, wanted)
+        assert headers["Content-Disposition"].startswith("attachment")
+        assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_files_that_are_refused(server):
+    def said(name, data=b"x", **fields):
+        return server.ask("/translate_file", *multipart(name, data, **fields))
+
+    assert said("a.txt", target="en")[2] == {"error": "Invalid request: missing source parameter"}
+    assert said("a.exe", source="zh", target="en")[2] == {"error": "Invalid request: file format not supported"}
+    assert said("", source="zh", target="en")[0] == 400
+    assert said("a.docx", b"no zip", source="zh", target="en")[0] == 400
+    assert said("a.html", b"\xff\xfe\x00", source="zh", target="en")[0] == 400
+    assert server.ask("/translate_file", {"q": 1})[0] == 400
+    for path in ("/download_file/none.txt", "/download_file/..%2f..%2fetc%2fpasswd", "/download_file/../../etc/passwd"):
+        assert server.ask(path)[0] == 404

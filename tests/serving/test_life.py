@@ -1,0 +1,196 @@
+"""A server from its start to its end: models that change, signals, keys, limits, and what it says of itself."""
+
+import json
+import shutil
+import signal
+import socket
+import threading
+import time
+import urllib.error
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from commands import complaint, sixfold
+from small_servers import Server, until
+
+GOOD = {"q": "我爱猫", "source": "zh", "target": "en"}
+
+
+def test_a_changed_model_is_opened_without_dropping_a_request(models, tmp_path):
+    model = tmp_path / "model.safetensors"
+    shutil.copy(models["zh-en"], model)
+    with Server(model, reload=0.2) as server:
+        wrong, stop = [], threading.Event()
+
+        def go_on():
+            while not stop.is_set():
+                status, _, _ = server.ask("/translate", {**GOOD, "q": f"我爱猫{time.monotonic_ns()}"})
+                wrong.extend([status] if status != 200 else [])
+
+        with ThreadPoolExecutor(4) as pool:
+            for _ in range(4):
+                pool.submit(go_on)
+            for number, name in enumerate(("tagged", "zh-en", "tagged"), start=1):
+                shutil.copy(models[name], tmp_path / "next")
+                (tmp_path / "next").replace(model)
+                assert until(lambda number=number: len(server.events("model")) == number), server.log[-5:]
+            stop.set()
+        assert wrong == []
+        assert server.ask("/api/v1/models")[2]["directions"] == [["zh", "en"], ["en", "zh"]]
+
+
+def test_a_corrupted_model_is_told_once_and_the_old_one_goes_on(models, tmp_path):
+    model = tmp_path / "model.safetensors"
+    shutil.copy(models["zh-en"], model)
+    with Server(model, reload=0.1) as server:
+        with model.open("r+b") as file:  # written over in its place
+            file.seek(5000)
+            file.write(b"\0" * 5000)
+        assert until(lambda: server.events("model"))
+        assert server.ask("/translate", GOOD)[2] == {"translatedText": "I love cats"}
+        model.unlink()
+        assert until(lambda: len(server.events("model")) == 2)
+        time.sleep(0.5)
+        assert len(server.events("model")) == 2
+        assert all("the old one goes on" in each["message"] for each in server.events("model"))
+        assert server.ask("/translate", {**GOOD, "q": "我爱狗"})[2] == {"translatedText": "I love dogs"}
+
+
+def test_what_was_accepted_is_answered_before_it_ends(models):
+    with Server(models["tagged"], cache=0) as server:
+        answers, refused = [], []
+
+        def ask(number):
+            try:
+                answers.append(server.ask("/translate", {**GOOD, "q": "我爱猫。" * 20 + str(number)})[0])
+            except OSError as error:  # it had not been accepted
+                refused.append(error)
+
+        with ThreadPoolExecutor(24) as pool:
+            done = [pool.submit(ask, number) for number in range(200)]
+            assert until(lambda: len(answers) > 20)
+            assert server.stop(signal.SIGTERM) == 0
+            ended = time.monotonic()
+            for each in done:
+                each.result()
+        assert time.monotonic() - ended < 20
+        assert set(answers) == {200}
+        assert len(answers) + len(refused) == 200
+        # Every request that the server has seen was answered.
+        assert [line["status"] for line in server.log if line.get("route") == "/translate"] == [200] * len(answers)
+        assert server.events("stopped")
+        with pytest.raises(urllib.error.URLError):
+            server.ask("/health")
+
+
+def test_after_a_kill_it_starts_again_at_the_same_address(models):
+    with Server(models["zh-en"]) as server:
+        server.stop(signal.SIGKILL)
+        with Server(models["zh-en"], port=server.port) as again:
+            assert again.ask("/health")[0] == 200
+
+
+def test_an_address_that_is_taken_is_told(models):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        said = complaint("serve", "--model", models["zh-en"], "--port", taken.getsockname()[1])
+    assert "address" in said.lower()
+
+
+def test_keys_are_kept_hashed_and_needed(models, tmp_path):
+    file = tmp_path / "keys"
+    key = sixfold("serve", "--new-key", "anna", "--api-key-file", file).stdout.strip()
+    assert key not in file.read_text(encoding="utf-8")
+    assert "there is a key" in complaint("serve", "--new-key", "anna", "--api-key-file", file)
+    with Server(models["zh-en"], api_key_file=str(file)) as server:
+        assert server.ask("/translate", GOOD)[::2] == (
+            400, {"error": "Please contact the server operator to get an API key"},
+        )  # fmt: skip
+        assert server.ask("/translate", {**GOOD, "api_key": "no"})[::2] == (403, {"error": "Invalid API key"})
+        assert server.ask("/translate", {**GOOD, "api_key": key})[0] == 200
+        asked = {"texts": ["我爱猫"]}
+        assert server.ask("/api/v1/translate", asked, {"Authorization": f"Bearer {key}"})[0] == 200
+        assert server.ask("/api/v1/translate", asked, {"Authorization": "Bearer \u00e9"})[0] == 403
+        assert server.ask("/languages")[0] == 200
+        assert server.ask("/frontend/settings")[2]["keyRequired"] is True
+        assert all(line.get("who") in ("anna", None) for line in server.log)
+        assert key not in json.dumps(server.log)
+
+
+def test_who_asks_too_often_is_told_when_to_come_back(models):
+    with Server(models["zh-en"], requests_per_minute=3) as server:
+        assert [server.ask("/translate", GOOD)[0] for _ in range(3)] == [200] * 3
+        status, headers, said = server.ask("/translate", GOOD)
+        assert (status, said) == (429, {"error": "Slowdown: 3 per 1 minute"})
+        assert 1 <= int(headers["Retry-After"]) <= 20
+        assert server.ask("/health")[0] == 200
+
+
+def test_who_asks_for_too_much_at_once_is_told(models):
+    with Server(models["zh-en"], concurrent=1, cache=0, threads=1) as server, ThreadPoolExecutor(8) as pool:
+        long = {**GOOD, "q": [f"{number}我爱猫你看书。" * 30 for number in range(20)]}
+        found = [each.result()[0] for each in [pool.submit(server.ask, "/translate", long) for _ in range(8)]]
+    assert 200 in found
+    assert 429 in found
+
+
+def test_a_full_queue_is_told_at_once(models):
+    with Server(models["zh-en"], queue=2000, cache=0, threads=1) as server, ThreadPoolExecutor(30) as pool:
+        long = {**GOOD, "q": "我爱猫你看书我爱狗。" * 100}
+        done = [each.result() for each in [pool.submit(server.ask, "/translate", long) for _ in range(30)]]
+    statuses = {status for status, _, _ in done}
+    assert statuses == {200, 503}
+    assert all(headers["Retry-After"] for status, headers, _ in done if status == 503)
+
+
+def test_an_answer_that_takes_too_long_is_given_up(models):
+    with Server(models["zh-en"], deadline=0.2, cache=0, threads=1) as server:
+        long = {**GOOD, "q": [f"{number}我爱猫你看书。" * 40 for number in range(100)]}
+        assert server.ask("/translate", long)[0] == 504
+        assert until(lambda: server.ask("/translate", GOOD)[0] == 200)
+
+
+def test_several_models_and_the_way_through_english(models):
+    with Server(models["zh-en"], models["en-de"]) as server:
+        asked = {"texts": ["我爱猫"], "source": "zh", "target": "de"}
+        assert server.ask("/api/v1/translate", asked)[0] == 400
+        _, _, said = server.ask("/api/v1/translate", {**asked, "pivot": True})
+        assert said["translations"][0]["to"] == "de"
+        assert server.ask("/translate", {**GOOD, "target": "de"})[2] == {
+            "error": "German (de) is not available as a target language from Chinese (zh)"
+        }
+    with Server(models["zh-en"], models["en-de"], pivot=True) as server:
+        assert server.ask("/translate", {**GOOD, "target": "de"})[0] == 200
+        assert {"code": "zh-Hans", "name": "Chinese", "targets": ["de", "en", "zh-Hans"]} in server.ask("/languages")[2]
+
+
+def test_logs_and_metrics_say_what_happened_but_not_what_was_said(models):
+    with Server(models["tagged"], cors=["https://example.org"]) as server:
+        for _ in range(2):
+            _, headers, _ = server.ask("/translate", GOOD, {"Origin": "https://example.org"})
+        assert headers["Access-Control-Allow-Origin"] == "https://example.org"
+        server.ask("/nothing")
+        _, _, counted = server.ask("/metrics")
+        for line in (
+            b'sixfold_requests_total{method="POST",route="/translate",status="200"} 2',
+            b'sixfold_requests_total{method="GET",route="other",status="404"} 1',
+            b"sixfold_cache_hits_total 1",
+            b"sixfold_texts_total 2",
+            b"sixfold_batch_texts_count 1",
+        ):
+            assert line + b"\n" in counted
+        assert server.ask("/ready")[2] == {"status": "ready"}
+        line = next(line for line in server.log if line.get("route") == "/translate")
+        assert {"time", "request", "method", "route", "status", "ms", "who", "texts", "characters"} == set(line)
+        assert "猫" not in json.dumps(server.log, ensure_ascii=False)
+        assert "cats" not in json.dumps(server.log)
+
+
+def test_settings_that_make_no_sense_are_told(tmp_path):
+    config = tmp_path / "serve.toml"
+    config.write_text("prot = 5\n", encoding="utf-8")
+    assert "did you mean 'port'" in complaint("serve", "--config", config)
+    config.write_text("queue = 0\n", encoding="utf-8")
+    assert "serve.queue: expected at least 1; got 0" in complaint("serve", "--config", config)
+    assert "no.safetensors" in complaint("serve", "--model", tmp_path / "no.safetensors")

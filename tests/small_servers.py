@@ -1,0 +1,99 @@
+"""`sixfold serve` as a process of its own, with models of seconds."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+
+class Server:
+    """Started at once, ready when it listens; `log` has what it said, a dictionary a line."""
+
+    def __init__(self, *models, **settings):
+        self.log = []
+        arguments = [word for model in models for word in ("--model", str(model))]
+        if settings:
+            config = Path(models[0]).parent / f"serve-{time.monotonic_ns()}.toml"
+            values = (f"{name} = {json.dumps(value)}" for name, value in settings.items())
+            config.write_text("\n".join(values), encoding="utf-8")
+            arguments += ["--config", str(config)]
+        command = [sys.executable, "-m", "sixfold", "serve", "--port", "0", *arguments]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, encoding="utf-8")
+        self._listens = threading.Event()
+        threading.Thread(target=self._read, daemon=True).start()
+        assert self._listens.wait(60), self.log
+        self.url = next(line["url"] for line in self.log if line.get("event") == "listening")
+        self.port = int(self.url.rpartition(":")[2])
+
+    def _read(self):
+        for line in self.process.stderr:
+            try:
+                self.log.append(json.loads(line))
+            except ValueError:
+                self.log.append({"raw": line})
+            if self.log[-1].get("event") == "listening":
+                self._listens.set()
+        self._listens.set()
+
+    def events(self, kind):
+        return [line for line in list(self.log) if line.get("event") == kind]
+
+    def ask(self, path, body=None, headers=None, timeout=30, method=None):
+        """Status, headers and what it said: JSON where it is."""
+        if isinstance(body, dict | list):
+            body, headers = json.dumps(body).encode(), {"Content-Type": "application/json", **(headers or {})}
+        request = urllib.request.Request(self.url + path, body, headers or {}, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=timeout) as answer:
+                return answer.status, answer.headers, read(answer)
+        except urllib.error.HTTPError as answer:
+            return answer.code, answer.headers, read(answer)
+
+    def memory(self):
+        """Resident bytes."""
+        pages = Path(f"/proc/{self.process.pid}/statm").read_text(encoding="ascii").split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+    def stop(self, how=signal.SIGTERM, timeout=30):
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        return self.process.wait(timeout)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop(signal.SIGKILL)
+        self.process.stderr.close()
+
+
+def read(answer):
+    data = answer.read()
+    kind = answer.headers.get("Content-Type", "")
+    return json.loads(data) if kind.startswith("application/json") else data
+
+
+def multipart(name, data, **fields):
+    """A form with a file in it, and its header."""
+    edge = b"----edge"
+    parts = [
+        b'--%s\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n' % (edge, key.encode(), value.encode())
+        for key, value in fields.items()
+    ]
+    head = b'--%s\r\nContent-Disposition: form-data; name="file"; filename="%s"\r\n\r\n' % (edge, name.encode())
+    body = b"".join([*parts, head, data, b"\r\n--%s--\r\n" % edge])
+    return body, {"Content-Type": f"multipart/form-data; boundary={edge.decode()}"}
+
+
+def until(condition, seconds=20):
+    """Wait for something that another process does."""
+    end = time.monotonic() + seconds
+    while not (found := condition()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return found
