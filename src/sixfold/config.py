@@ -229,6 +229,7 @@ class SearchOptions:
     max_ratio: float = 0.0  # and at most so many tokens a token of the source, and ten more; 0: no such limit
     no_repeat: int = 0  # no run of so many tokens is written twice; 0: as often as it likes
     unlisted: bool = False  # every token may be written, a shortlist or not
+    banned: tuple[int, ...] = ()  # but for these
     patience: float = 0.0  # end after beam × patience finished hypotheses; 0: when none can still win
 
     def __post_init__(self) -> None:

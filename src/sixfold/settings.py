@@ -97,8 +97,9 @@ def check_types(section: Any, path: str) -> None:
                 expected = "one of " + ", ".join(map(str, choices))
                 raise ConfigError(f"{where}: expected {expected}; got {value!r}", did_you_mean(str(value), choices))
         elif get_origin(hint) is tuple:
-            strings = isinstance(value, tuple) and all(isinstance(item, str) for item in value)
-            require(strings, where, "a list of strings", value)
+            kind = get_args(hint)[0]
+            fits = isinstance(value, tuple) and all(type(item) is kind for item in value)
+            require(fits, where, "a list of strings" if kind is str else "a list of whole numbers", value)
         else:
             # bool is a subclass of int, so the exact type is asked for.
             require(type(value) is hint, where, f"{'an' if hint is int else 'a'} {hint.__name__}", value)

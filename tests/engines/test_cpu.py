@@ -12,7 +12,7 @@ from sixfold import modelfile
 from sixfold.config import Config, SearchOptions
 from sixfold.engines import cpu
 from sixfold.engines.cpu import CpuEngine, cache_home, cached_folder
-from sixfold.errors import RequestError
+from sixfold.errors import ConfigError, RequestError
 from sixfold.model.transformer import weights_of
 
 GREEDY = SearchOptions(beam=1, max_length=9)
@@ -168,3 +168,13 @@ def test_many_sources_are_shared_out_and_come_back_in_order(file):
     assert [[c.tokens for c in each] for each in together] == [
         [c.tokens for c in engine.decode([source], BEAM)[0]] for source in sources
     ]
+
+
+def test_what_is_banned_is_not_written(file):
+    engine = CpuEngine(file, "float32")
+    for best, *_ in engine.decode(SOURCES, BEAM):
+        banned = tuple(set(best.tokens))
+        again = engine.decode(SOURCES, replace(BEAM, banned=banned))
+        assert all(set(banned).isdisjoint(each.tokens) for found in again for each in found)
+    with pytest.raises(ConfigError, match="banned: expected a list of whole numbers"):
+        replace(BEAM, banned=("5",))

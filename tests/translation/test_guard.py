@@ -24,6 +24,7 @@ GOOD = [
 ]
 BAD = [
     ("empty", EN, "我们走吧。", " "),
+    ("damaged", ZH, "The temple clings to the cliff.", "寺庙紧贴\ufffd\ufffd。"),
     ("loop", EN, "我们去公园散步吧，天气很好。", "We go go go go go go go for a walk in the park."),
     ("loop", EN, "我们去公园散步吧，天气很好。", "We go to the park, we go to the park, we go to the park, we go."),
     ("loop", ZH, "The weather is fine today, let us go.", "今天天气好天气好天气好天气好，我们走吧。"),

@@ -121,6 +121,7 @@ class CpuEngine:
             "beam_size": options.beam, "num_hypotheses": options.n_best, "length_penalty": options.length_penalty,
             "patience": max(patience, options.n_best / options.beam), "return_scores": True, "max_batch_size": 0,
             "no_repeat_ngram_size": options.no_repeat,
+            "suppress_sequences": self._named([[one] for one in options.banned]),
         }  # fmt: skip
 
     def _named(self, texts: Sequence[Ids]) -> list[list[str]]:

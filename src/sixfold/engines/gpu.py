@@ -18,7 +18,7 @@ from torch import Tensor
 
 from sixfold.config import Compute, ModelConfig, SearchOptions
 from sixfold.decoding.board import Board, likeliest
-from sixfold.decoding.constraints import Constraint, force_prefix, no_repeat
+from sixfold.decoding.constraints import Constraint, ban, force_prefix, no_repeat
 from sixfold.decoding.search import Hypothesis, beam_search
 from sixfold.engines.engine import Candidate, Ids, check_sources
 from sixfold.engines.gpu_steps import PositionTable, StaticStepper, kernels
@@ -75,9 +75,11 @@ class GpuEngine:
                     self._search(source, options, [force_prefix([prefix])])
                     for source, prefix in zip(sources, prefixes, strict=True)
                 ]
-        if options.no_repeat:
+        rules = [no_repeat(options.no_repeat)] if options.no_repeat else []
+        rules += [ban(options.banned)] if options.banned else []
+        if rules:
             with self._lock:
-                return [self._search(source, options, [no_repeat(options.no_repeat)]) for source in sources]
+                return [self._search(source, options, rules) for source in sources]
         return [[Candidate(each.tokens, each.score) for each in found] for found in self.search(sources, options)]
 
     @torch.inference_mode()

@@ -93,6 +93,12 @@ class Tokenizer:
             raise RequestError(f"tag: expected one of those this tokeniser was trained with ({known}); got {name!r}")
         return len(SPECIALS) + self.tags.index(name)
 
+    @cached_property
+    def byte_ids(self) -> tuple[int, ...]:
+        """What spells a character that has no piece; a published tokeniser may have none."""
+        found = (self.rust.token_to_id(name) for name in BYTES)
+        return tuple(index for index in found if index is not None)
+
     def known_tags(self, name: str) -> tuple[int, ...]:
         """Its id, if it is a tag here."""
         return (self.tag(name),) if name in self.tags else ()

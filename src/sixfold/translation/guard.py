@@ -22,6 +22,7 @@ LONG_ENOUGH = 24  # of a source, for its length to say something
 FIGURES = 3  # digits of a number that nobody spells
 SPELLING = 0.8  # how alike two spellings of a name are
 BEAM = 6  # of the second attempt
+NO_CHARACTER = "\ufffd"
 
 _DENSE = letters(*UNSPACED)
 _HAN_RUN = re.compile(f"[{LETTERS['Han']}]{{2,}}")
@@ -51,7 +52,7 @@ def check(source: str, said: str, languages: tuple[str, str]) -> list[Fault]:
         return []
     if not said.strip():
         return [Fault("empty", "the model had nothing to say for a sentence")]
-    found = [*_loops(source, said), *_lengths(source, said), *_script(source, said, languages)]
+    found = [*_loops(source, said), *_damaged(source, said), *_lengths(source, said), *_script(source, said, languages)]
     if not found:
         found = [*_copied(source, said, languages), *_numbers(source, said), *_names(source, said, languages)]
     return found
@@ -61,6 +62,13 @@ def _loops(source: str, said: str) -> Iterator[Fault]:
     span = repeated(said)
     if span is not None and repeated(source) is None:
         yield Fault("loop", "the translation says the same again and again", span)
+
+
+def _damaged(source: str, said: str) -> Iterator[Fault]:
+    """Rare characters are spelt in bytes, and not all bytes make one."""
+    at = said.find(NO_CHARACTER)
+    if at >= 0 and NO_CHARACTER not in source:
+        yield Fault("damaged", "the translation has bytes that make no character", (at, at + 1))
 
 
 def repeated(text: str) -> Span | None:
@@ -190,7 +198,15 @@ def mend(
     again = replace(search, beam=max(BEAM, search.beam), n_best=max(BEAM, search.beam), unlisted=True)
     if "loop" in kinds or "long" in kinds:
         again = replace(again, no_repeat=4)
+    if "damaged" in kinds:
+        again = replace(again, banned=direction.tokenizer.byte_ids)
     if kinds & {"short", "cut", "empty"}:
         again = replace(again, min_length=min(again.max_length, max(3, len(ids) // 2)))
+
+    def faults_of(each: Hypothesis) -> int:
+        return len(check(sentence, direction.said(each.tokens), direction.languages))
+
     (found,) = direction.engine.decode([direction.source(ids)], again)
-    return sorted(found, key=lambda each: len(check(sentence, direction.said(each.tokens), direction.languages)))
+    if again.no_repeat and all(map(faults_of, found)):  # a word of one piece loops without any run of four
+        found += direction.engine.decode([direction.source(ids)], replace(again, no_repeat=2))[0]
+    return sorted(found, key=faults_of)
