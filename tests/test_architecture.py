@@ -23,6 +23,7 @@ from sixfold.explorer import forward
 from sixfold.interop import ctranslate2
 from sixfold.model import attention, layers, stepper, transformer
 from sixfold.model.transformer import weights_of
+from sixfold.serving.options import ServeOptions, read_options
 from sixfold.text import learn
 from sixfold.training import plan
 from sixfold.translation import document
@@ -203,6 +204,14 @@ def test_the_commands_and_the_python_of_the_translating_guide_do_what_they_say(t
     (block,) = re.findall(r"```python\n(.*?)```", text, re.S)
     exec(compile(block, "translating.md", "exec"), {})
     assert "I love machine learning" in capsys.readouterr().out
+
+
+def test_the_guide_to_serving_works_as_written_and_names_every_setting(tmp_path):
+    folder = follow("docs/guides/serving.md", tmp_path / "guide")
+    assert (folder / "keys").read_text(encoding="utf-8").startswith("anna ")
+    read_options(folder / "serve.toml", {})
+    text = (ROOT / "docs/guides/serving.md").read_text(encoding="utf-8")
+    assert all(f"`{field.name}`" in text for field in fields(ServeOptions))
 
 
 def test_the_commands_of_the_documents_guide_do_what_they_say(tmp_path):

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from sixfold.config import Config, ModelConfig, TokenizerConfig, TrainingConfig, TranslateOptions, preset
     from sixfold.errors import ConfigError, DataError, ModelFileError, RequestError, SixfoldError
     from sixfold.modelfile import ModelFile
+    from sixfold.serving.client import AsyncClient, Client
     from sixfold.text.tokenizer import Tokenizer
     from sixfold.training.run import finetune, train
     from sixfold.translation.document import translate_document
@@ -21,6 +22,8 @@ __version__ = "0.1.0"
 
 # Names are imported when they are first used, so that `import sixfold` costs nothing.
 _HOMES = {
+    "AsyncClient": "sixfold.serving.client",
+    "Client": "sixfold.serving.client",
     "Config": "sixfold.config",
     "ConfigError": "sixfold.errors",
     "DataError": "sixfold.errors",
@@ -44,6 +47,8 @@ _HOMES = {
 }
 
 __all__ = [
+    "AsyncClient",
+    "Client",
     "Config",
     "ConfigError",
     "DataError",

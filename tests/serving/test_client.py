@@ -1,0 +1,100 @@
+"""The client gives what a translator gives, waits for a server that is busy or away, and tells what was wrong."""
+
+import asyncio
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from sixfold import AsyncClient, Client, Glossary, RequestError, TranslateOptions, Translator
+from sixfold.serving import client as module
+from sixfold.translation.glossary import Term
+
+TEXTS = ["我爱猫。", "你看书！\n\n我爱水", ""]
+
+
+def same(one, other):
+    assert (one.source, one.text, one.languages) == (other.source, other.text, other.languages)
+    assert [each.text for each in one.n_best] == [each.text for each in other.n_best]
+    assert one.warnings == other.warnings
+    assert one.score == pytest.approx(other.score, abs=1e-4)
+    assert one.alignment == other.alignment
+    assert [token.span for token in one.tokens] == [token.span for token in other.tokens]
+
+
+def test_it_gives_what_a_translator_gives(server, models):
+    options = TranslateOptions(beam=3, n_best=2)
+    with Translator(models["tagged"], "cpu") as translator, Client(server.url) as client:
+        assert client.directions == translator.directions
+        wanted = translator.translate_batch(TEXTS, "zh", "en", options)
+        for one, other in zip(client.translate_batch(TEXTS, "zh", "en", options, details=True), wanted, strict=True):
+            same(one, other)
+        same(client.score("我爱猫", "I love cats", "zh", "en"), translator.score("我爱猫", "I love cats", "zh", "en"))
+        assert [each.text for each in client.alternatives("我爱猫", "I", 3, "zh", "en")] == [
+            each.text for each in translator.alternatives("我爱猫", "I", 3, "zh", "en")
+        ]
+        glossary = Glossary((Term("猫", "dogs"),))
+        assert "dogs" in client.translate("我爱猫", target="en", glossary=glossary).text
+        assert client.translate_batch([]) == []
+
+
+def test_the_same_awaited(server):
+    async def ask():
+        async with AsyncClient(server.url) as client:
+            some = [client.translate(f"我爱{word}", "zh", "en") for word in "猫狗水书"]
+            found = await asyncio.gather(*some)
+            score = await client.score("我爱猫", "I love cats", "zh", "en")
+            others = await client.alternatives("我爱猫", "I", 2, "zh", "en")
+            return [each.text for each in found], score.text, len(others), await client.directions()
+
+    assert asyncio.run(ask()) == (
+        ["I love cats", "I love dogs", "I love water", "I love books"], "I love cats", 2, [("zh", "en"), ("en", "zh")],
+    )  # fmt: skip
+
+
+def test_a_mistake_is_told_and_not_tried_again(server):
+    with Client(server.url) as client:
+        with pytest.raises(RequestError, match="expected one of zh→en, en→zh; got any→de"):
+            client.translate("我", target="de")
+        with pytest.raises(RequestError, match="expected a list of strings"):
+            client.translate_batch("我")
+
+
+@pytest.fixture
+def moody():
+    """Busy twice, then cut off in the middle, then fine."""
+
+    class Handler(BaseHTTPRequestHandler):
+        asked = 0
+
+        def do_GET(self):
+            Handler.asked += 1
+            if Handler.asked == 3:
+                self.connection.close()
+                return
+            self.send_response(503 if Handler.asked < 3 else 200)
+            self.end_headers()
+            self.wfile.write(b'{"directions": [["zh", "en"]], "error": "busy"}')
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", Handler
+        server.shutdown()
+
+
+def test_it_comes_back_to_a_server_that_is_busy_or_away(moody, monkeypatch):
+    pauses = []
+    monkeypatch.setattr(module.time, "sleep", pauses.append)
+    with Client(moody[0]) as client:
+        assert client.directions == [("zh", "en")]
+        assert moody[1].asked == 4
+        assert len(pauses) == 3
+        assert pauses[0] < pauses[2]
+    moody[1].asked = 0
+    with Client(moody[0], tries=2) as client, pytest.raises(RequestError, match="server: busy"):
+        _ = client.directions
+    with Client("http://127.0.0.1:1", tries=2) as client, pytest.raises(RequestError, match="no answer"):
+        _ = client.directions
