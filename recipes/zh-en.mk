@@ -10,7 +10,9 @@ LINKS := $(foreach part,train dev mono,$(WORK)/$(part))
 
 $(WORK)/zh-en.safetensors: $(WORK)/packed.safetensors src/sixfold/pretrained/zh-en.card.toml
 	.venv/bin/python benchmarks/shipped.py $(DATA) --model $< --card $(WORK)/scores.toml
-	$(SIXFOLD) pack $< --out $@ --card $(WORK)/scores.toml
+	.venv/bin/python benchmarks/confidence.py $(DATA) --model $< --card $(WORK)/confidence.toml
+	cat $(WORK)/scores.toml $(WORK)/confidence.toml > $(WORK)/measured.toml
+	$(SIXFOLD) pack $< --out $@ --card $(WORK)/measured.toml
 	$(SIXFOLD) report $(WORK)/zh-en $(WORK)/zh-en-2 $(WORK)/zh-en-3 --out $(WORK)/report.html
 
 $(WORK)/packed.safetensors: $(WORK)/zh-en-3/model.safetensors src/sixfold/pretrained/zh-en.card.toml

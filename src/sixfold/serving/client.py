@@ -85,7 +85,7 @@ def translation_of(said: dict[str, Any]) -> Translation:
         said["source"], said["translation"], said["score"], (said["from"], said["to"]),
         tuple(Candidate(each["text"], each["score"]) for each in said["n_best"]),
         tuple(Notice(each["kind"], each["message"], each["span"] and tuple(each["span"])) for each in said["warnings"]),
-        _explain=lambda: details,
+        said["confidence"], lambda: details,
     )  # fmt: skip
 
 

@@ -89,6 +89,7 @@ class TranslationSaid(BaseModel):
     source: str
     translation: str
     score: float
+    confidence: float | None
     from_: Annotated[str, Field(alias="from")]
     to: str
     n_best: list[CandidateSaid]

@@ -11,6 +11,7 @@ from sixfold.errors import RequestError
 from sixfold.modelfile import ModelFile
 from sixfold.text.languages import SCRIPTS, guess_language
 from sixfold.text.tokenizer import Tokenizer
+from sixfold.translation.confidence import Confidence, of_card
 from sixfold.translation.plan import replace_surrogates
 
 Languages = tuple[str, str]
@@ -25,6 +26,7 @@ class Direction:
     tokenizer: Tokenizer
     tag: tuple[int, ...]  # what a source begins with, for a model of several directions
     longest: int  # tokens of a source, without tag and <eos>
+    confidence: Confidence | None = None  # what its scores mean
 
     def source(self, ids: Sequence[int]) -> list[int]:
         """What the encoder reads."""
@@ -64,7 +66,8 @@ def directions_of(file: ModelFile, engine: Engine, tokenizer: Tokenizer) -> list
     found = []
     for pair in pairs:
         tag = (tokenizer.tag(pair[1]),) if file.config.data.both_ways else tokenizer.known_tags(pair[1])
-        found.append(Direction(pair, engine, tokenizer, tag, max(1, room - 1 - len(tag))))
+        longest = max(1, room - 1 - len(tag))
+        found.append(Direction(pair, engine, tokenizer, tag, longest, of_card(file.card, pair)))
     return found
 
 

@@ -67,6 +67,7 @@ class Translation:
     languages: tuple[str, str]
     n_best: tuple[Candidate, ...] = ()
     warnings: tuple[Notice, ...] = ()
+    confidence: float | None = None  # the chance that its least sure sentence is a fair one, where the model can tell
     _explain: Callable[[], Details] | None = field(default=None, repr=False, compare=False)
     _recall: Callable[[], tuple[Match, ...]] | None = field(default=None, repr=False, compare=False)
 
@@ -92,7 +93,7 @@ class Translation:
     def to_dict(self, details: bool = False) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         found: dict[str, Any] = {
-            "source": self.source, "translation": self.text, "score": self.score,
+            "source": self.source, "translation": self.text, "score": self.score, "confidence": self.confidence,
             "from": self.languages[0], "to": self.languages[1],
             "n_best": [each._asdict() for each in self.n_best],
             "warnings": [each._asdict() for each in self.warnings],

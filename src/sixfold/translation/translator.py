@@ -242,7 +242,7 @@ class Translator:
         return Translation(
             layout.text, texts[0], ways[0][1], direction.languages,
             tuple(Candidate(its, total) for its, (_, total) in zip(texts, ways, strict=True) if options.n_best > 1),
-            (*layout.notices, *notices(texts[0], said[0], answers)),
+            (*layout.notices, *notices(texts[0], said[0], answers)), confidence_of(direction, answers),
             partial(self._explain, direction, layout.text, texts[0], best),
             None if memory is None else partial(memory.matches, [each.sentence for each in answers]),
         )  # fmt: skip
@@ -251,11 +251,18 @@ class Translator:
         """Of a text that was not split."""
         said = direction.said(tokens)
         details = partial(self._explain, direction, text, said, [(text.strip(), said, tokens)])
-        return Translation(text, said, total, direction.languages, _explain=details)
+        sure = None if direction.confidence is None or not tokens else direction.confidence.of(total)
+        return Translation(text, said, total, direction.languages, confidence=sure, _explain=details)
 
     def _explain(self, direction: Direction, source: str, translation: str, pairs: Sequence[Said]) -> Details:
         self._check_open()
         return explain(direction, source, translation, pairs)
+
+
+def confidence_of(direction: Direction, answers: Sequence[Answer]) -> float | None:
+    """Of the sentence that the model was least sure of; what a memory knows needs none."""
+    scores = [each.hypotheses[0].score for each in answers if each.known is None]
+    return direction.confidence.of(min(scores)) if direction.confidence and scores else None
 
 
 def _windows(texts: Iterator[str]) -> Iterator[list[str]]:
