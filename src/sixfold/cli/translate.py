@@ -21,6 +21,7 @@ from sixfold.errors import ConfigError, DataError, RequestError, SixfoldError
 from sixfold.text.sentences import is_spaced
 from sixfold.translation.document import FORMATS, check_columns, format_of, translate_document
 from sixfold.translation.glossary import Glossary
+from sixfold.translation.lines import Lines
 from sixfold.translation.memory import Memory
 from sixfold.translation.result import Translation
 from sixfold.translation.translator import Device, Translator, shipped
@@ -224,8 +225,8 @@ def translate_file(wish: Wish, path: Path) -> None:
         descriptor = open_input(path, stack)
         size = size_of(descriptor)
         partial = begun(wish, path, size) if wish.output is not None else None
-        job = Job(wish.translator("auto"), wish.source, wish.target, wish.options, wish.as_json, wish.details)
-        job.glossary, job.memory = wish.glossary, wish.memory
+        asked = Lines(wish.translator("auto"), wish.source, wish.target, wish.options, wish.glossary, wish.memory)
+        job = Job(asked, wish.as_json, wish.details)
         is_shown = sys.stderr.isatty() and (partial is not None or not sys.stdout.isatty())
         opened = partial.writing() if partial else nullcontext(sys.stdout.buffer)
         try:

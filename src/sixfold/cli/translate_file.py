@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 import os
 import stat
-import sys
 import threading
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from sixfold import tensorfile
-from sixfold.config import TranslateOptions
-from sixfold.errors import ConfigError, DataError, RequestError
-from sixfold.translation.glossary import Glossary
-from sixfold.translation.memory import Memory
-from sixfold.translation.result import Notice, Translation
-from sixfold.translation.translator import Translator
+from sixfold.errors import ConfigError, DataError
+from sixfold.restart import changes, hold
+from sixfold.translation.lines import Lines, report
+from sixfold.translation.result import Translation
 
 CHUNK = 1 << 16
 AHEAD = 1 << 20  # bytes that are read before they are wanted
@@ -94,20 +90,12 @@ class Reader:
 
 @dataclass
 class Job:
-    """What is asked for each line, and what is to be told at the end."""
+    """What is asked for, and how it is to be written."""
 
-    translator: Translator
-    source: str | None
-    target: str | None
-    options: TranslateOptions
+    asked: Lines
     as_json: bool = False
     details: bool = False
-    glossary: Glossary | None = None
-    memory: Memory | None = None
     lines: int = 0  # so far, those of an earlier start included
-    notices: Counter[str] = field(default_factory=Counter)
-    foreign_bytes: int = 0  # that are not UTF-8
-    foreign_line: int = 0  # the first with any
 
     def run(self, reader: Reader, out: BinaryIO, advance: Callable[[int, int], None]) -> None:
         """Write the translation of every line. `advance` is told bytes and lines that are done, skipped ones too."""
@@ -117,8 +105,8 @@ class Job:
                 advance(reader.skipped[1], before)
                 before = 0
             first = self.lines + 1
-            texts = [self._decoded(raw.removesuffix(b"\n"), first + index) for index, raw in enumerate(window)]
-            said = [self._written(translation) for translation in self._translate(texts)]
+            texts = [self.asked.decoded(raw.removesuffix(b"\n"), first + index) for index, raw in enumerate(window)]
+            said = [self._written(translation) for translation in self.asked.translate(texts)]
             ends = ["\n" if raw.endswith(b"\n") else "" for raw in window]
             assert len(said) == len(window)
             assert not any("\n" in line for line in said)
@@ -134,43 +122,9 @@ class Job:
 
     def report(self) -> Iterator[str]:
         """Of what a reader should be wary."""
-        if self.foreign_bytes:
-            yield f"{self.foreign_bytes} bytes are not UTF-8 and became U+FFFD, first in line {self.foreign_line}"
-        for kind, count in self.notices.most_common():
-            yield f"{kind}: {count} lines"
-
-    def _decoded(self, raw: bytes, number: int) -> str:
-        if number == 1:
-            raw = raw.removeprefix(codecs.BOM_UTF8)
-        try:
-            return raw.decode()
-        except UnicodeDecodeError:
-            self.foreign_bytes += sum("\udc80" <= char <= "\udcff" for char in raw.decode(errors="surrogateescape"))
-            self.foreign_line = self.foreign_line or number
-            return raw.decode(errors="replace")
-
-    def _translate(self, texts: list[str]) -> list[Translation]:
-        """A line in a language that no model reads stays as it is: it must not end hours of work."""
-        told = [self._is_told(text) for text in texts]
-        wanted = [text for text, is_told in zip(texts, told, strict=True) if is_told]
-        found = iter(
-            self.translator.translate_batch(wanted, self.source, self.target, self.options, self.glossary, self.memory)
-        )
-        unread = (Notice("direction", "no model reads this language"),)
-        return [
-            next(found) if is_told else Translation(text, text, 0.0, ("", ""), warnings=unread)
-            for text, is_told in zip(texts, told, strict=True)
-        ]
-
-    def _is_told(self, text: str) -> bool:
-        try:
-            self.translator.direction(text, self.source, self.target)
-        except RequestError:
-            return False
-        return True
+        yield from report(self.asked.foreign_bytes, f"line {self.asked.foreign_line}", self.asked.notices)
 
     def _written(self, translation: Translation) -> str:
-        self.notices.update({notice.kind for notice in translation.warnings})
         if self.as_json:
             return json.dumps(translation.to_dict(self.details), ensure_ascii=False)
         return translation.text
@@ -201,7 +155,7 @@ class Partial:
     def writing(self) -> Iterator[BinaryIO]:
         """Ends in the whole file under its name, unless there is an exception."""
         with self.path.open("ab") as file:
-            self._hold(file)
+            hold(file, ConfigError(f"{self.path}: another process is writing it", "wait for it"))
             with tensorfile.atomic(self.facts) as facts:
                 facts.write(json.dumps(self._made_from, indent=1, ensure_ascii=False).encode())
             self.lines, size = whole_lines(self.path)
@@ -215,33 +169,17 @@ class Partial:
     def _check(self) -> None:
         try:
             before: dict[str, Any] = json.loads(self.facts.read_text(encoding="utf-8"))
-            names = sorted(before.keys() | self._made_from.keys())
+            differences = changes(before, self._made_from)
         except (OSError, ValueError, AttributeError):
             raise ConfigError(
                 f"{self.facts}: cannot be read, so nobody knows what {self.path.name} was made from",
                 f"delete {self.path} to begin anew",
             ) from None
-        differences = [
-            f"{name}: {before.get(name)} → {self._made_from.get(name)}"
-            for name in names
-            if before.get(name) != self._made_from.get(name)
-        ]
         if differences:
             raise ConfigError(
                 f"{self.path}: was begun with other settings: {'; '.join(differences)}",
                 "give the same to go on, or delete the file to begin anew",
             )
-
-    def _hold(self, file: BinaryIO) -> None:
-        """Two that write to one file would ruin it; a kill lets go of it."""
-        if sys.platform == "win32":
-            return
-        import fcntl
-
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ConfigError(f"{self.path}: another process is writing it", "wait for it") from None
 
 
 def whole_lines(path: Path) -> tuple[int, int]:

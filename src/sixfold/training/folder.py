@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from sixfold import tensorfile
+from sixfold import restart, tensorfile
 from sixfold.errors import ConfigError, DataError
 from sixfold.recipe import Recipe
 from sixfold.training.prepare import Sources
@@ -33,38 +31,9 @@ def what_was_asked(recipe: Recipe, sources: Sources, start: str = "") -> dict[st
     return json.loads(json.dumps({"settings": recipe.settings, "corpora": corpora, "languages": languages}))
 
 
-@contextmanager
-def claim(out: Path) -> Iterator[None]:
-    """Make the folder and hold it: two runs that write to one folder would ruin both. A kill lets go of it."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        lock = (out / ".lock").open("a+b")
-    except OSError as error:
-        raise ConfigError(f"--out: {out}: cannot write: {error.strerror}", "choose a folder of your own") from None
-    with lock:
-        _hold(lock, out)
-        for half_written in _own_files(out, ".*.part"):  # by a process that was killed
-            half_written.unlink(missing_ok=True)
-        yield
-
-
-def _own_files(out: Path, pattern: str) -> Iterator[Path]:
-    """Below the folder, but for what belongs to a run that has its own folder in it and may be under way."""
-    runs = {lock.parent for lock in out.rglob(".lock")} - {out}
-    return (path for path in out.rglob(pattern) if runs.isdisjoint(path.parents))
-
-
-def _hold(lock: BinaryIO, out: Path) -> None:
-    if sys.platform == "win32":
-        return
-    import fcntl
-
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise ConfigError(
-            f"--out: {out}: another process is training there", "wait for it, or choose another folder"
-        ) from None
+def claim(out: Path) -> AbstractContextManager[None]:
+    """For one run at a time."""
+    return restart.claim(out, f"--out: {out}", "another process is training there")
 
 
 def begin(out: Path, asked: dict[str, Any]) -> dict[str, Any]:
@@ -76,10 +45,10 @@ def begin(out: Path, asked: dict[str, Any]) -> dict[str, Any]:
         before = known["asked"]
     except (ValueError, KeyError):
         raise DataError(f"{out / 'run.json'}: cannot be read", "use another --out") from None
-    changes = difference(before, asked)
-    if changes:
+    differences = difference(before, asked)
+    if differences:
         raise ConfigError(
-            f"{out}: this folder holds a run with other settings: {'; '.join(changes)}",
+            f"{out}: this folder holds a run with other settings: {'; '.join(differences)}",
             "give the same settings and data to go on, or another --out to begin anew",
         )
     return known
@@ -88,15 +57,11 @@ def begin(out: Path, asked: dict[str, Any]) -> dict[str, Any]:
 def difference(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """`training.seed: 1 → 2` for every setting that differs, and a sentence for a corpus that does."""
     old, new = ({**flat(each["settings"]), **flat({"language": each["languages"]})} for each in (before, now))
-    changes = [
-        f"{name}: {old.get(name, 'not set')} → {new.get(name, 'not set')}"
-        for name in sorted(old.keys() | new.keys())
-        if old.get(name) != new.get(name)
-    ]
+    found = restart.changes(old, new)
     for name in sorted(before["corpora"].keys() | now["corpora"].keys()):
         if before["corpora"].get(name) != now["corpora"].get(name):
-            changes.append(f"{'model' if name == 'to start from' else 'corpus'} {name} is another or has changed")
-    return changes
+            found.append(f"{'model' if name == 'to start from' else 'corpus'} {name} is another or has changed")
+    return found
 
 
 def flat(tree: dict[str, Any], path: str = "") -> dict[str, Any]:
