@@ -1,4 +1,4 @@
-"""`sixfold translate --memory`: with a text, a file, a document, and after a kill."""
+"""`sixfold translate --memory`: with a text, a file, a document, many files, and after a kill."""
 
 import json
 
@@ -57,6 +57,19 @@ def test_a_start_with_another_memory_is_not_gone_on_with(model, tmp_path):
     (tmp_path / "out.partial").write_text("kept\n", encoding="utf-8")
     (tmp_path / "out.partial.json").write_text(json.dumps(facts), encoding="utf-8")
     assert "memory: another → " in complaint(*start, "--resume")
+
+
+def test_many_files_use_it_and_are_not_gone_on_with_by_another(model, tmp_path):
+    known = memory(tmp_path, ("我爱机器学习", "Machines are dear to me"))
+    (tmp_path / "a.txt").write_text("我爱机器学习\n", encoding="utf-8")
+    (tmp_path / "b.jsonl").write_text('{"text": "我爱机器学习"}\n', encoding="utf-8")
+    start = [tmp_path / "a.txt", tmp_path / "b.jsonl", "--output", tmp_path / "out", "--memory"]
+    translate(model, *start, known)
+    assert (tmp_path / "out" / "a.txt").read_text(encoding="utf-8") == "Machines are dear to me\n"
+    said = json.loads((tmp_path / "out" / "b.jsonl").read_text(encoding="utf-8"))
+    assert said == {"text": "我爱机器学习", "translation": "Machines are dear to me"}
+    other = memory(tmp_path, ("我爱机器学习", "I adore machines"), name="other.tsv")
+    assert "was begun with other settings: memory: " in complaint("translate", "--model", model, *start, other)
 
 
 def test_mistakes_in_a_memory_are_one_line(model, tmp_path):

@@ -68,7 +68,7 @@ def register(app: typer.Typer, name: str) -> None:
 
 
 def translate(
-    text: Annotated[str | None, typer.Argument(metavar="[TEXT|FILE|-]", help="- or left out: standard input.")] = None,
+    texts: Annotated[list[str], typer.Argument(metavar="[TEXT|FILE|-]...", help="- or left out: standard input.")] = [],  # noqa: B006
     target: Annotated[
         str | None, typer.Option("--to", help="Language; left out: what the model translates to.")
     ] = None,
@@ -78,7 +78,7 @@ def translate(
     n_best: Annotated[int | None, typer.Option(min=1, help="So many ways to say it; of files, with --json.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="An object a line.")] = False,
     details: Annotated[bool, typer.Option("--details", help="Tokens and alignment in the JSON of files too.")] = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file that is whole or absent.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file, or a folder for several.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an --output that was stopped.")] = False,
     alternatives: Annotated[bool, typer.Option("--alternatives", help="What may come next after --prefix.")] = False,
     prefix: Annotated[str, typer.Option(help="What the translation begins with.")] = "",
@@ -95,10 +95,15 @@ def translate(
     device: Annotated[str | None, typer.Option(help="auto, cpu or cuda; left out: cpu for a text, else auto.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Left out: as many as there are cores.")] = None,
     compute: Annotated[str, typer.Option(help=f"{', '.join(get_args(Compute))}.")] = "int8",
+    workers: Annotated[str | None, typer.Option(help="ray: many processes, on this machine or a cluster.")] = None,
+    field: Annotated[str | None, typer.Option(help="What to translate of .jsonl files; left out: text.")] = None,
 ) -> None:
     """Translate a text, a file or a pipe: one line in, one line out."""
     if compute not in get_args(Compute):
         raise ConfigError(f"--compute: expected one of {', '.join(get_args(Compute))}; got {compute!r}")
+    shards = shards_of(texts, workers is not None or field is not None)
+    if shards and alternatives:
+        raise RequestError("--alternatives: expected a text; got files", "give the text itself")
     options = TranslateOptions(beam, n_best or 1, split=split, prefix=prefix, guard=guard)
     wish = Wish(
         models or shipped(), source, target, options,
@@ -106,15 +111,25 @@ def translate(
         None if glossary is None else Glossary.read(glossary), None if memory is None else Memory.read(memory),
         () if columns is None else tuple(columns.split(",")),
     )  # fmt: skip
+    if shards:
+        from sixfold.cli.translate_shards import translate_shards
+
+        translate_shards(wish, shards, workers, field or "text")
+    else:
+        translate_one(wish, texts[0] if texts else None, n_best or ALTERNATIVES if alternatives else None)
+
+
+def translate_one(wish: Wish, text: str | None, alternatives: int | None) -> None:
+    """A text, a file, a pipe or a terminal; of a text also some ways to go on."""
     path = input_of(text)
     is_typed = text is None and sys.stdin is not None and sys.stdin.isatty()
-    kind = None if path is None else format_of(path, form)
+    kind = None if path is None else format_of(path, wish.form)
     check(wish, is_lines=path is not None, is_typed=is_typed)
     check_columns(wish.columns, kind)
-    if alternatives:
+    if alternatives is not None:
         if path is not None:
             raise RequestError("--alternatives: expected a text; got a file or a pipe", "give the text itself")
-        show_alternatives(wish, text or "", n_best or ALTERNATIVES)
+        show_alternatives(wish, text or "", alternatives)
     elif is_typed:
         converse(wish)
     elif path is not None and kind is not None:
@@ -123,6 +138,19 @@ def translate(
         translate_file(wish, path)
     else:
         translate_text(wish, text or "")
+
+
+def shards_of(texts: list[str], is_wished: bool) -> list[Path]:
+    """Several files, or one where only shards can be what is meant; none: a text, a file or a pipe."""
+    if len(texts) < 2 and not is_wished:
+        return []
+    for text in texts:
+        path = input_of(text)
+        if path is None or path == STANDARD:
+            raise RequestError(f"expected a text, or files; got {text!r}, which is no file", "put the text in quotes")
+    if not texts:
+        raise RequestError("--workers, --field: expected files; got none", "name them")
+    return [Path(text) for text in texts]
 
 
 def input_of(text: str | None) -> Path | None:

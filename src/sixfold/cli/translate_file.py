@@ -6,6 +6,7 @@ import json
 import os
 import stat
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -201,7 +202,7 @@ def size_of(descriptor: int) -> int | None:
 
 
 @contextmanager
-def progress(size: int | None, is_shown: bool) -> Iterator[Callable[[int, int], None]]:
+def progress(size: int | None, is_shown: bool, with_rate: bool = False) -> Iterator[Callable[[int, int], None]]:
     """On a terminal: a bar with the time left for a file, a count for a pipe. It is told bytes and lines."""
     if not is_shown:
         yield lambda _bytes, _lines: None
@@ -209,15 +210,16 @@ def progress(size: int | None, is_shown: bool) -> Iterator[Callable[[int, int], 
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
-    count = TextColumn("translating: {task.fields[lines]:,} lines")
+    count = TextColumn("translating: {task.fields[lines]:,} lines{task.fields[rate]}")
     columns = (SpinnerColumn(), count) if size is None else (count, BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("translate", total=size, lines=0)
-        done = 0
+        task = bar.add_task("translate", total=size, lines=0, rate="")
+        done, began = 0, time.perf_counter()
 
         def advance(more: int, lines: int) -> None:
             nonlocal done
             done += lines
-            bar.update(task, advance=more, lines=done)
+            rate = f", {done / (time.perf_counter() - began):,.0f}/s" if with_rate else ""
+            bar.update(task, advance=more, lines=done, rate=rate)
 
         yield advance

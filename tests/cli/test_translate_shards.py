@@ -1,0 +1,171 @@
+"""`sixfold translate` of many files, in one process."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from commands import complaint, sixfold
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+import toy_translation as toy
+
+PAIRS = toy.sentences()[:30]
+SOURCES, TARGETS = zip(*PAIRS, strict=True)
+
+
+@pytest.fixture
+def shards(tmp_path):
+    """Plain lines, and JSON lines of the same."""
+    plain, records = tmp_path / "a.txt", tmp_path / "b.jsonl"
+    plain.write_text("\n".join(SOURCES), encoding="utf-8")
+    objects = [{"id": number, "text": text, "tags": ["x"]} for number, text in enumerate(SOURCES)]
+    records.write_text("".join(json.dumps(each, ensure_ascii=False) + "\n" for each in objects), encoding="utf-8")
+    return [plain, records]
+
+
+def translate(model, *arguments):
+    done = sixfold("translate", "--model", model, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    return done.stderr
+
+
+def test_every_file_becomes_one_of_its_name(model, shards, tmp_path):
+    said = translate(model, *shards, "--output", tmp_path / "deep" / "out")
+    out = tmp_path / "deep" / "out"
+    assert said.startswith("60 lines in ")
+    assert (out / "a.txt").read_text(encoding="utf-8") == "\n".join(TARGETS)
+    records = [json.loads(line) for line in (out / "b.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [list(record) for record in records] == [["id", "text", "tags", "translation"]] * 30
+    assert [record["translation"] for record in records] == list(TARGETS)
+    assert translate(model, *shards, "--output", out).startswith("0 lines in ")
+
+
+def test_plain_lines_become_what_they_become_alone(model, shards, tmp_path):
+    shards[0].write_bytes("  我爱音乐 \r\n\r\n我爱\udcff数学\r\n我们需要数学".encode(errors="surrogateescape"))
+    said = translate(model, *shards, "--output", tmp_path / "out")
+    translate(model, shards[0], "--output", tmp_path / "alone.txt")
+    assert (tmp_path / "out" / "a.txt").read_bytes() == (tmp_path / "alone.txt").read_bytes()
+    assert f"warning: 1 bytes are not UTF-8 and became U+FFFD, first in {shards[0]}:3\n" in said
+
+
+def test_a_field_is_named_and_one_file_will_do(model, shards, tmp_path):
+    shards[1].write_text('{"body": "我爱音乐"}\n', encoding="utf-8")
+    translate(model, shards[1], "--field", "body", "--output", tmp_path / "out")
+    said = json.loads((tmp_path / "out" / "b.jsonl").read_text(encoding="utf-8"))
+    assert said == {"body": "我爱音乐", "translation": toy_says("我爱音乐")}
+
+
+def toy_says(text):
+    return dict(toy.sentences())[text]
+
+
+def test_warnings_are_kinds_in_the_record(model, shards, tmp_path):
+    shards[1].write_text('{"text": "我爱数学 12345 67890"}\n{"text": "我爱音乐"}\n', encoding="utf-8")
+    said = translate(model, *shards, "--output", tmp_path / "out")
+    first, second = map(json.loads, (tmp_path / "out" / "b.jsonl").read_text(encoding="utf-8").splitlines())
+    assert "numbers" in first["warnings"]
+    assert "warnings" not in second
+    assert "warning: numbers: 1 lines" in said
+
+
+def test_format_text_takes_json_for_text(model, shards, tmp_path):
+    shards[1].write_text("我爱音乐\n", encoding="utf-8")
+    translate(model, *shards, "--format", "text", "--output", tmp_path / "out")
+    assert (tmp_path / "out" / "b.jsonl").read_text(encoding="utf-8") == f"{toy_says('我爱音乐')}\n"
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ("{", "not valid JSON"),
+        ("[1]", "expected a JSON object"),
+        ('{"id": 1}', "expected a string in the field 'text'; got only id"),
+        ('{"text": 1}', "expected a string in the field 'text'; got 1"),
+    ],
+)
+def test_a_bad_record_is_told_before_anything_is_translated(bad, message, model, shards, tmp_path):
+    good = shards[1].read_text(encoding="utf-8")
+    shards[1].write_text(good + bad + "\n", encoding="utf-8")
+    said = complaint("translate", "--model", model, *shards, "--output", tmp_path / "out")
+    assert f"{shards[1].resolve()}:31: " in said
+    assert message in said
+    assert not list((tmp_path / "out").glob("[ab].*"))
+    shards[1].write_text(good, encoding="utf-8")  # and may be put right
+    translate(model, *shards, "--output", tmp_path / "out")
+
+
+def test_mistakes_are_one_line(model, shards, tmp_path):
+    page, packed, out = tmp_path / "page.html", tmp_path / "c.txt", tmp_path / "out"
+    page.write_text("<p>我爱音乐</p>", encoding="utf-8")
+    packed.write_bytes(b"\x1f\x8b\x08\x00 and so on")
+    (tmp_path / "folder").mkdir()
+
+    def said(*arguments):
+        return complaint("translate", "--model", model, *arguments)
+
+    assert "'hello', which is no file\nhint: put the text in quotes" in complaint("translate", "hello", "world")
+    assert "'-', which is no file" in said(shards[0], "-", "--output", out)
+    assert "--workers, --field: expected files" in said("--workers", "ray")
+    assert "--workers: expected ray, or left out; got 'dask'" in said(*shards, "--output", out, "--workers", "dask")
+    assert "--output: expected a folder" in said(*shards)
+    assert "--output: " in said(*shards, "--output", shards[0])
+    assert "expected another folder than that of" in said(*shards, "--output", tmp_path)
+    assert "a document of the format html" in said(shards[0], page, "--output", out)
+    assert "got a packed file" in said(shards[0], packed, "--output", out)
+    assert "got a folder" in said(shards[0], tmp_path / "folder", "--output", out)
+    assert "2 files have this name" in said(shards[0], shards[0], "--output", out)
+    assert "expected none of --json" in said(*shards, "--output", out, "--json")
+    assert "and --columns\n" in said(*shards, "--output", out, "--columns", "1")
+    assert "--alternatives: expected a text" in said(*shards, "--output", out, "--alternatives")
+    assert "expected one of" in said(*shards, "--output", out, "--to", "xx")
+    assert not list(out.glob("[!.]*"))
+
+
+def test_other_settings_are_refused_and_named(model, shards, tmp_path):
+    translate(model, *shards, "--output", tmp_path / "out", "--beam", "1")
+    said = complaint("translate", "--model", model, *shards, "--output", tmp_path / "out", "--beam", "2", "--no-guard")
+    assert "was begun with other settings: beam: 1 → 2; guard: True → False\n" in said
+    assert "choose another --output" in said
+
+
+def test_without_ray_the_extra_is_named(model, shards, tmp_path):
+    program = "import sys; sys.modules['ray'] = None\nfrom sixfold.cli.main import main; main(sys.argv[1:])"
+    command = [
+        sys.executable,
+        "-c",
+        program,
+        "translate",
+        "--model",
+        model,
+        *shards,
+        "--workers",
+        "ray",
+        "--output",
+        "o",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "error: --workers ray: ray is not installed\nhint: pip install 'sixfold[ray]'\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_says_how_to_go_on(number, model, shards, tmp_path):
+    shards[0].write_text("".join(f"{source}{place}\n" for place in range(300) for source in SOURCES), encoding="utf-8")
+    program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    program += "from sixfold.translation import shards; shards.LINES = 50\nfrom sixfold.cli.main import main; main()"
+    command = [sys.executable, "-c", program, "translate", "--model", model, *shards, "--output", tmp_path / "out"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        end = time.monotonic() + 60
+        while not list((tmp_path / "out").glob(".parts/a.txt/[0-9]*")):
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        os.kill(process.pid, number)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.splitlines()[-1].endswith(" lines; the same command goes on")
