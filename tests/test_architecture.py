@@ -26,7 +26,7 @@ from sixfold.model.transformer import weights_of
 from sixfold.serving.options import ServeOptions, read_options
 from sixfold.text import learn
 from sixfold.training import plan
-from sixfold.translation import document
+from sixfold.translation import document, shards
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -226,6 +226,13 @@ def test_the_commands_of_the_documents_guide_do_what_they_say(tmp_path):
     for name, form in document.FORMATS.items():
         assert f"`{name}`" in text
         assert all(suffix in text for suffix in form.suffixes)
+
+
+def test_the_commands_of_the_scale_out_guide_do_what_they_say(tmp_path):
+    folder = follow("docs/guides/scale-out.md", tmp_path / "guide")
+    text = (ROOT / "docs/guides/scale-out.md").read_text(encoding="utf-8")
+    assert f"```\n{(folder / 'translated' / 'one.jsonl').read_text(encoding='utf-8')}```\n" in text
+    assert f"blocks of {shards.LINES:,} lines" in text
 
 
 def test_the_commands_of_the_doctors_guide_do_what_they_say(tmp_path):
