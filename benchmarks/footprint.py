@@ -63,7 +63,6 @@ def main() -> None:
         for name in its[0]:
             values = [each[name] for each in its[1:]]
             print(f"  {name:34} {statistics.median(values):8.2f}  ({min(values):.2f} to {max(values):.2f})")
-        print(f"  {'seconds, before it was converted':34} {its[0]['seconds to the first translation']:8.2f}")
 
 
 if __name__ == "__main__":

@@ -111,7 +111,7 @@ def test_it_becomes_json_with_all_details(translator):
 def test_the_parts_of_a_result_have_names():
     translation = Translation(
         "猫", "cats", -0.1, ("zh", "en"), (Candidate("cats", -0.1),), (Notice("cut", "…"),),
-        lambda: Details((), (Link((0, 4), (0, 1), 0.9),)),
+        _explain=lambda: Details((), (Link((0, 4), (0, 1), 0.9),)),
     )  # fmt: skip
     assert translation.n_best[0].score == -0.1
     assert translation.warnings[0].kind == "cut"
