@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint browser benchmarks zh-en-model clean
+.PHONY: demo test lint browser documents benchmarks zh-en-model clean
 
 .venv/.base: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -39,6 +39,9 @@ lint: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+documents: .venv/.dev  ## a hundred made-up documents of each format through the model that ships
+	SIXFOLD_DOCUMENTS=100 $(BIN)/python -m pytest -q tests/translation/test_shipped.py
 
 benchmarks: .venv/.dev  ## the ones that run on a CPU in minutes; those over corpora take a data folder
 	$(BIN)/python benchmarks/model_forward.py

@@ -1,15 +1,19 @@
 """The model in the package: what it is, what it says, and that the README shows the same."""
 
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from made_documents import ATOMS, MAKERS, made, structure
 
 from sixfold import Translator, modelfile
+from sixfold.translation.document import translate_document
 from sixfold.translation.translator import shipped
 
+DOCUMENTS = int(os.environ.get("SIXFOLD_DOCUMENTS", "3"))  # of each format; `make documents` takes more
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 
@@ -51,3 +55,16 @@ def test_the_readme_shows_what_it_says():
     for text, wanted in zip(commands, shown.splitlines(), strict=True):
         command = [sys.executable, "-m", "sixfold", "translate", text]
         assert subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60).stdout == f"{wanted}\n"
+
+
+@pytest.mark.parametrize("form", MAKERS)
+def test_documents_that_it_translates_keep_their_structure_and_placeholders(translator, form):
+    changed = 0
+    for number in range(DOCUMENTS if form != "docx" else 2):
+        data = made(form, number)
+        said, _ = translate_document(translator, data, form, "en", "zh")
+        assert structure(form, said) == structure(form, data), (number, data, said)
+        if form != "docx":
+            assert all(said.count(atom.encode()) >= data.count(atom.encode()) for atom in ATOMS), (number, data, said)
+        changed += said != data
+    assert changed or form in ("po", "xliff")  # those have their translations already
