@@ -177,6 +177,7 @@ def test_logs_and_metrics_say_what_happened_but_not_what_was_said(models):
             b'sixfold_requests_total{method="GET",route="other",status="404"} 1',
             b"sixfold_cache_hits_total 1",
             b"sixfold_texts_total 2",
+            b"sixfold_target_tokens_total 3",
             b"sixfold_batch_texts_count 1",
         ):
             assert line + b"\n" in counted

@@ -62,6 +62,7 @@ class Service:
             cache.put(
                 (text, way), each, 2 * (len(text) + len(each.text)) + OVERHEAD + 200 * way.details * len(each.text)
             )
+        self._metrics.counts["target_tokens"] += self._tokens(fresh)
         self._metrics.counts["texts"] += len(texts)
         self._metrics.counts["cache_hits"] += len(texts) - len(missing)
         return [known for text in texts if (known := found[text]) is not None]
@@ -112,6 +113,13 @@ class Service:
             "cache_bytes": self._cache.size,
             "model_generation": self.models.generation,
         }
+
+    def _tokens(self, said: Sequence[Translation]) -> int:
+        with self.models.borrow() as translator:
+            # It may be another than the one that has said it.
+            ways = {each.languages for each in said}.intersection(translator.directions)
+            known = {way: translator.direction("", *way).tokenizer for way in ways}
+            return sum(len(known[each.languages].encode(each.text)) for each in said if each.languages in known)
 
     def _needs_pivot(self, way: Way) -> bool:
         known = self.models.directions
