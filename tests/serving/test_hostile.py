@@ -51,7 +51,9 @@ def test_a_silent_connection_is_closed(small):
         assert said_by(silent) == b""
     with connected(small) as second:  # one that was used, and is begun again but not ended
         second.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert second.recv(65536).startswith(b"HTTP/1.1 200")
+        answer = b""
+        while not answer.endswith(b'{"status":"ok"}'):
+            answer += second.recv(65536)
         second.sendall(b"GET /hea")
         assert said_by(second) == b""
     still_fine(small)
@@ -122,7 +124,7 @@ def test_a_zip_bomb_and_hostile_markup_are_no_trouble(models):
     with Server(models["tagged"], max_file=2_000_000) as server:
         still_fine(server)
         before = server.memory()
-        bomb = zipped("word/document.xml", 1000)
+        bomb = zipped("word/document.xml", 400)
         assert len(bomb) < 2_000_000
         status, _, said = server.ask("/translate_file", *multipart("a.docx", bomb, source="zh", target="en"))
         assert (status, "error" in said) == (400, True)

@@ -102,8 +102,10 @@ def ways_through(sentences: Sequence[Sequence[Hypothesis]], count: int) -> list[
         ways = nlargest(count, longer, key=lambda way: way[0])
     first = [its[0] for its in sentences]
     best = sum(weight * each.score for weight, each in zip(weights, first, strict=True))
-    others = [(total, way) for total, links in ways if (way := _unrolled(links)) != first]
-    return [(way, total / max(1, sum(weights))) for total, way in [(best, first), *others][:count]]
+    found = [(total, _unrolled(links)) for total, links in ways]
+    place = next((place for place, (_, way) in enumerate(found) if way == first), count - 1)
+    others = found[:place] + found[place + 1 :]
+    return [(way, total / max(1, sum(weights))) for total, way in [(best, first), *others]]
 
 
 def _unrolled(links: Any) -> list[Hypothesis]:
