@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint browser documents benchmarks zh-en-model clean
+.PHONY: demo test lint browser ray documents benchmarks zh-en-model clean
 
 .venv/.base: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -39,6 +39,10 @@ lint: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+ray: .venv/.dev  ## the tests that kill Ray's workers, which take half a minute and a large install
+	$(INSTALL) --editable '.[ray]'
+	$(BIN)/python -m pytest -q tests/translation tests/cli -k "ray or shards"
 
 documents: .venv/.dev  ## a hundred made-up documents of each format through the model that ships
 	SIXFOLD_DOCUMENTS=100 $(BIN)/python -m pytest -q tests/translation/test_shipped.py
