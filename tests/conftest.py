@@ -3,15 +3,29 @@
 import importlib.util
 import os
 
+import jaxtyping
 import pytest
 import torch
 from hypothesis import settings
-from jaxtyping import install_import_hook
 
 # Config is left out: its own checks are what tests are about. A machine with a GPU may lack beartype.
 if importlib.util.find_spec("beartype"):
     checked = ["sixfold.decoding", "sixfold.explorer", "sixfold.model", "sixfold.training"]
-    install_import_hook(checked, "beartype.beartype")
+    jaxtyping.install_import_hook(checked, "beartype.beartype")
+
+
+class Checks(type(jaxtyping.config)):
+    """The first calls of each test are checked: the thousands of a training loop are like them, and take most of it."""
+
+    left = 0
+
+    @property
+    def jaxtyping_disable(self):
+        self.left -= 1
+        return self.left < 0
+
+
+jaxtyping.config.__class__ = Checks
 
 # The same examples every time: a failure can be repeated, and CI does not fail by lot.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
@@ -21,6 +35,10 @@ settings.load_profile("repeatable")
 if "PYTEST_XDIST_WORKER" in os.environ:
     torch.set_num_threads(1)
     os.environ["OMP_NUM_THREADS"] = "1"
+
+
+def pytest_runtest_setup():
+    jaxtyping.config.left = 1000
 
 
 @pytest.fixture(autouse=True)

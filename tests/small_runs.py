@@ -1,9 +1,11 @@
 """A real run of a few seconds, for tests of what is made from it."""
 
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from made_once import made_once
 
 from sixfold.cli.main import main
 
@@ -15,6 +17,17 @@ SETTINGS = [
     "tokenizer.vocab=400", "training.batch_tokens=256", "training.micro_tokens=256", "training.warmup=4",
     "training.validate_every=5", "training.checkpoint_every=5", "training.patience=0", "training.steps=10",
 ]  # fmt: skip
+
+
+def shared_toy(factory):
+    """The file that the example makes, run as its users run it, and once for all tests."""
+
+    def learn(folder):
+        command = [sys.executable, toy.__file__, folder / "toy.safetensors"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+
+    return made_once(factory, "toy", learn) / "toy.safetensors"
 
 
 def write_pairs(folder):

@@ -4,6 +4,7 @@ import random
 from dataclasses import replace
 
 import torch
+from made_once import made_once
 
 from sixfold import modelfile
 from sixfold.config import Config, DataConfig, ModelConfig, TokenizerConfig, TrainingConfig
@@ -20,6 +21,7 @@ WORDS = {
 }  # fmt: skip
 ENDS = {"": "", "。": ".", "！": "!"}
 TAGS = ("zh", "en")
+NAMES = ("zh-en", "en-zh", "de-en", "en-de", "tagged")
 SHAPE = ModelConfig(d_model=64, heads=2, d_ff=128, encoder_layers=1, decoder_layers=1, norm_position="pre", dropout=0.0)
 TRAINING = TrainingConfig(steps=350, learning_rate=4e-3, warmup=40, schedule="cosine", label_smoothing=0.01)
 
@@ -56,15 +58,19 @@ def learn():
 
 
 def save_models(folder):
-    """One file a direction, and one that is told by tags; what is called German does what the others do."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # matrices this small gain nothing from more
     config, weights, tokenizer = learn()
     torch.set_num_threads(threads)
-    files = {name: folder / f"{name}.safetensors" for name in ("zh-en", "en-zh", "de-en", "en-de", "tagged")}
-    for name, path in files.items():
+    for name in NAMES:
         source, target = ("zh", "en") if name == "tagged" else name.split("-")
         its = tokenizer if name == "tagged" else Tokenizer(tokenizer.rust, tokenizer.algorithm)
         its_config = replace(config, data=DataConfig(both_ways=name == "tagged"))
-        modelfile.save(path, its_config, weights, its, {"languages": {"source": source, "target": target}})
-    return files
+        card = {"languages": {"source": source, "target": target}}
+        modelfile.save(folder / f"{name}.safetensors", its_config, weights, its, card)
+
+
+def shared_models(factory):
+    """One file a direction, and one that is told by tags; what is called German does what the others do."""
+    folder = made_once(factory, "models", save_models)
+    return {name: folder / f"{name}.safetensors" for name in NAMES}

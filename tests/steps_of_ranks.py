@@ -1,13 +1,17 @@
-"""Some steps on ragged batches by as many processes as torchrun starts; the weights go to the files that are named."""
+"""Some steps on ragged batches by as many processes as it is told; the weights go to the files that are named."""
 
+import os
 import sys
 from dataclasses import replace
 from itertools import islice
 
 import torch
+import torch._dynamo  # optimisers do, and it takes seconds
 from safetensors.torch import save_file
 from small_models import SMALL
 from small_stores import make_store
+from torch.distributed import TCPStore
+from torch.multiprocessing import start_processes
 
 from sixfold.config import TrainingConfig
 from sixfold.data.loader import Loader, Order
@@ -34,10 +38,20 @@ def make(group, sharded=False, packed=False):
     return {name: whole(weight.detach()).clone() for name, weight in state.weights.items()}, seen
 
 
-if __name__ == "__main__":
-    torch.set_num_threads(1)
+def work(rank, ranks, port, files):
+    """What torchrun tells its processes, and that it keeps the meeting point itself."""
+    told = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": ranks, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    os.environ |= {name: str(value) for name, value in told.items()} | {"TORCHELASTIC_USE_AGENT_STORE": "True"}
     with joined(torch.device("cpu")) as group:
-        for path, sharded, packed in zip(sys.argv[1:], (False, True, False), (False, False, True), strict=True):
+        for path, sharded, packed in zip(files, (False, True, False), (False, False, True), strict=True):
             weights, _ = make(group, sharded, packed)
             if group.leads:
                 save_file(weights, path)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    ranks = int(sys.argv[1])
+    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    # Forked: to import torch takes each of them longer than all else.
+    start_processes(work, (ranks, store.port, sys.argv[2:]), ranks, start_method="fork")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from made_once import made_once
 
 from sixfold import modelfile
 from sixfold.model.transformer import weights_of
@@ -12,9 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 import toy_translation as toy
 
 
-@pytest.fixture(scope="session")
-def model(tmp_path_factory):
-    """Knows the sentences of the toy grammar: what is said can be read."""
+def save_model(folder):
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch:
@@ -22,7 +21,11 @@ def model(tmp_path_factory):
         patch.setattr(toy, "MODEL", replace(toy.MODEL, d_model=64, d_ff=128))
         config, tokenizer, trained = toy.learn(toy.sentences())
     torch.set_num_threads(before)
-    path = tmp_path_factory.mktemp("model") / "toy.safetensors"
     card = {"languages": {"source": "zh", "target": "toy"}}
-    modelfile.save(path, config, weights_of(trained), tokenizer, card, storage="int8")
-    return path
+    modelfile.save(folder / "toy.safetensors", config, weights_of(trained), tokenizer, card, storage="int8")
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory):
+    """Knows the sentences of the toy grammar: what is said can be read."""
+    return made_once(tmp_path_factory, "cli-model", save_model) / "toy.safetensors"

@@ -68,7 +68,9 @@ def check(config, model, seed=1, patiences=(1.0, 1000.0)):
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_ctranslate2_decodes_as_the_model_does(name):
-    check(VARIANTS[name], random_model(VARIANTS[name]))
+    """With both rules for ending where one option differs: two change what a model says, not how a search ends."""
+    patiences = (1.0,) if "+" in name else (1.0, 1000.0)
+    check(VARIANTS[name], random_model(VARIANTS[name]), patiences=patiences)
 
 
 @pytest.mark.parametrize("name", [name for name in VARIANTS if "+" not in name])

@@ -2,12 +2,12 @@ import os
 
 import pytest
 from small_servers import Server
-from small_translators import save_models
+from small_translators import shared_models
 
 
 @pytest.fixture(scope="package")
 def models(tmp_path_factory):
-    return save_models(tmp_path_factory.mktemp("models"))
+    return shared_models(tmp_path_factory)
 
 
 @pytest.fixture(scope="package")

@@ -1,7 +1,7 @@
 """One model for all these tests, as it takes some seconds to learn."""
 
 import pytest
-from small_translators import save_models
+from small_translators import shared_models
 
 from sixfold.translation import translator as translators
 from sixfold.translation.translator import Translator
@@ -9,7 +9,7 @@ from sixfold.translation.translator import Translator
 
 @pytest.fixture(scope="session")
 def models(tmp_path_factory):
-    return save_models(tmp_path_factory.mktemp("models"))
+    return shared_models(tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
