@@ -75,6 +75,7 @@ class ModelFile:
     card: Mapping[str, Any] = field(default_factory=dict)
     checksum: str = ""
     shortlist: Shortlist | None = None
+    name: str = "model"  # of its file, without the ending
 
     def weight(self, name: str) -> np.ndarray:
         """A weight in float32; shared weights answer to each of their names."""
@@ -151,7 +152,7 @@ def load(path: Path | str, verify: bool = True) -> ModelFile:
     scales = {name + SCALE: tensor.data.shape[:1] for name, tensor in tensors.items() if tensor.dtype == "I8"}
     check_weights(str(path), scales, {name: t.data.shape for name, t in tensors.items() if name.endswith(SCALE)})
     tokenizer = Tokenizer.from_json(text, f"{path}: tokenizer") if text else None
-    return ModelFile(config, tensors, tokenizer, card, checksum, shortlist)
+    return ModelFile(config, tensors, tokenizer, card, checksum, shortlist, Path(path).stem)
 
 
 def _shortlist(path: Path | str, lists: Mapping[str, Tensor], vocab: int) -> Shortlist:

@@ -125,6 +125,15 @@ def _is_entry(entry: Any) -> bool:
 
 def write(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str:
     """Write all or nothing; returns the checksum."""
+    checksum, parts = packed(tensors, metadata)
+    with atomic(path) as file:
+        for part in parts:
+            file.write(part)
+    return checksum
+
+
+def packed(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> tuple[str, list[bytes | memoryview]]:
+    """The checksum, and what a file holds, in order."""
     # Wide types first, so that every tensor lies on a multiple of its own width.
     order = sorted(tensors, key=lambda name: -tensors[name].data.itemsize)
     # Not ascontiguousarray, which would make a row of a scalar.
@@ -139,11 +148,7 @@ def write(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]
     checksum = _checksum(table, metadata, *(_bytes(array) for array in arrays.values()))
     header = json.dumps({"__metadata__": {**metadata, CHECKSUM: checksum}, **table}, ensure_ascii=False).encode()
     header += b" " * (-len(header) % 8)
-    with atomic(path) as file:
-        file.write(struct.pack("<Q", len(header)) + header)
-        for array in arrays.values():
-            file.write(_bytes(array))
-    return checksum
+    return checksum, [struct.pack("<Q", len(header)) + header, *map(_bytes, arrays.values())]
 
 
 def _bytes(array: np.ndarray) -> memoryview:

@@ -178,3 +178,13 @@ def test_what_is_banned_is_not_written(file):
         assert all(set(banned).isdisjoint(each.tokens) for found in again for each in found)
     with pytest.raises(ConfigError, match="banned: expected a list of whole numbers"):
         replace(BEAM, banned=("5",))
+
+
+def test_many_are_aligned_and_scored_as_each_alone(file):
+    engine = CpuEngine(file, "float32")
+    sources, targets = SOURCES * 7, [[7, 8], [], [4, 5, 6, 9, 8]] * 7
+    together = list(zip(engine.align(sources, targets), engine.score(sources, targets), strict=True))
+    for source, target, (looks, logprobs) in zip(sources, targets, together, strict=True):
+        assert looks.shape == (len(target), len(source))
+        np.testing.assert_allclose(looks, engine.align([source], [target])[0], atol=1e-5)
+        np.testing.assert_allclose(logprobs, engine.score([source], [target])[0], atol=1e-5)

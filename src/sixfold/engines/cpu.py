@@ -24,6 +24,7 @@ from sixfold.modelfile import ModelFile
 PATIENCE = 2.0
 COMPUTES = ("int8", "float32")
 ROOM = 512  # tokens of a batch of sources, times the beam: the fewer, the shorter the shortlist
+READ = 16  # targets that are read at once: every word of the vocabulary is weighed at each of their tokens
 LAYOUT = 2  # of the cached files; raised when `convert` writes something else
 
 
@@ -96,21 +97,27 @@ class CpuEngine:
 
     def score(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[list[float]]:
         check_sources(self.config, sources)
-        found = self._engine.score_batch(self._named(sources), self._named(targets), max_input_length=0)
+        found = self._engine.score_batch(
+            self._named(sources), self._named(targets), max_batch_size=READ, max_input_length=0
+        )
         return [list(each.log_probs) for each in found]
 
     def align(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[np.ndarray]:
         check_sources(self.config, sources)
-        return [self._align(source, target) for source, target in zip(sources, targets, strict=True)]
-
-    def _align(self, source: Ids, target: Ids) -> np.ndarray:
-        if not target:
-            return np.zeros((0, len(source)), np.float32)
-        (found,) = self._engine.translate_batch(
-            self._named([source]), target_prefix=self._named([target]), max_decoding_length=len(target), beam_size=1,
-            max_input_length=0, return_attention=True,
+        found = [np.zeros((0, len(source)), np.float32) for source in sources]
+        places = [place for place, target in enumerate(targets) if target]
+        if not places:
+            return found
+        # A target shorter than the longest goes on until it ends; what comes behind it is cut off.
+        answers = self._engine.translate_batch(
+            self._named([sources[place] for place in places]), beam_size=1, max_input_length=0, return_attention=True,
+            target_prefix=self._named([targets[place] for place in places]), max_batch_size=READ,
+            max_decoding_length=max(len(targets[place]) for place in places),
         )  # fmt: skip
-        return np.array(found.attention[0], np.float32)[: len(target)]
+        for place, answer in zip(places, answers, strict=True):
+            rows = answer.attention[0][: len(targets[place])]
+            found[place] = np.array([row[: len(sources[place])] for row in rows], np.float32)
+        return found
 
     def close(self) -> None:
         self._engine.unload_model()

@@ -17,7 +17,7 @@ from sixfold.translation.plan import replace_surrogates
 Languages = tuple[str, str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Direction:
     """A model, told the languages."""
 
@@ -26,6 +26,7 @@ class Direction:
     tokenizer: Tokenizer
     tag: tuple[int, ...]  # what a source begins with, for a model of several directions
     longest: int  # tokens of a source, without tag and <eos>
+    file: ModelFile
     confidence: Confidence | None = None  # what its scores mean
 
     def source(self, ids: Sequence[int]) -> list[int]:
@@ -56,18 +57,27 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def directions_of(file: ModelFile, engine: Engine, tokenizer: Tokenizer) -> list[Direction]:
-    """As the card says. A model that learnt both ways is told the target by the tag that its source begins with."""
+def languages_of(file: ModelFile) -> list[Languages]:
+    """As the card says; a model that learnt both ways has two pairs."""
     languages = file.card.get("languages")
     named = languages if isinstance(languages, Mapping) else {}
     one, other = str(named.get("source") or "source"), str(named.get("target") or "target")
-    pairs = [(one, other), (other, one)] if file.config.data.both_ways else [(one, other)]
+    return [(one, other), (other, one)] if file.config.data.both_ways else [(one, other)]
+
+
+def tag_of(file: ModelFile, tokenizer: Tokenizer, pair: Languages) -> tuple[int, ...]:
+    """What a source begins with. A model that learnt both ways is told the target by it."""
+    return (tokenizer.tag(pair[1]),) if file.config.data.both_ways else tokenizer.known_tags(pair[1])
+
+
+def directions_of(file: ModelFile, engine: Engine, tokenizer: Tokenizer) -> list[Direction]:
+    """One or two."""
     room = min(engine.config.max_length, file.config.data.max_tokens)
     found = []
-    for pair in pairs:
-        tag = (tokenizer.tag(pair[1]),) if file.config.data.both_ways else tokenizer.known_tags(pair[1])
+    for pair in languages_of(file):
+        tag = tag_of(file, tokenizer, pair)
         longest = max(1, room - 1 - len(tag))
-        found.append(Direction(pair, engine, tokenizer, tag, longest, of_card(file.card, pair)))
+        found.append(Direction(pair, engine, tokenizer, tag, longest, file, of_card(file.card, pair)))
     return found
 
 

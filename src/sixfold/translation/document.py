@@ -165,6 +165,11 @@ def parts_of(data: bytes, form: str, name: str, columns: Sequence[str | int] = (
     return {part: Document.read(text, form, f"{name}: {part}") for part, text in parts.items()}
 
 
+def prose_of(data: bytes, form: str, name: str = "document") -> str:
+    """What a document says, without its markup."""
+    return "\n".join(unit.text for part in parts_of(data, form, name).values() for unit in part.units)
+
+
 def translate_document(
     translator: Translator,
     data: bytes,

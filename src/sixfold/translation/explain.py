@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from sixfold.text.languages import UNSPACED, letters
-from sixfold.text.tokenizer import Tokenizer
+from sixfold.text.tokenizer import Encoding, Tokenizer
 from sixfold.translation.direction import Direction, one_line
-from sixfold.translation.result import Details, Link, Span, Token
+from sixfold.translation.result import Details, Link, Sentence, Span, Token
 
 _ALONE = letters(*UNSPACED)
 
@@ -22,10 +22,10 @@ def explain(direction: Direction, source: str, translation: str, pairs: Sequence
     """Tokens and links of every sentence, at their places in the whole text."""
     tokens: list[Token] = []
     links: list[Link] = []
+    sentences: list[Sentence] = []
     here = there = 0
-    for sentence, words, ids in pairs:
+    for (sentence, words, _), details in zip(pairs, _explain_all(direction, pairs), strict=True):
         here, there = source.index(sentence, here), translation.index(words, there)
-        details = _explain_sentence(direction, sentence, ids, words)
         tokens += [
             each._replace(span=_moved(each.span, there), source=_moved(each.source, here)) for each in details.tokens
         ]
@@ -33,21 +33,34 @@ def explain(direction: Direction, source: str, translation: str, pairs: Sequence
             each._replace(target=_moved(each.target, there), source=_moved(each.source, here))
             for each in details.alignment
         ]
+        sentences.append(Sentence((here, here + len(sentence)), (there, there + len(words))))
         here, there = here + len(sentence), there + len(words)
-    return Details(tuple(tokens), tuple(links))
+    return Details(tuple(tokens), tuple(links), tuple(sentences))
 
 
 def _moved(span: Span, by: int) -> Span:
     return span[0] + by, span[1] + by
 
 
-def _explain_sentence(direction: Direction, sentence: str, ids: Sequence[int], words: str) -> Details:
-    encoding = direction.tokenizer.encode_with_offsets(sentence)
-    if not ids or not encoding.ids:
-        return Details((), ())
-    source = direction.source(encoding.ids)
-    (logprobs,) = direction.engine.score([source], [ids])
-    (looks,) = direction.engine.align([source], [ids])
+def _explain_all(direction: Direction, pairs: Sequence[Said]) -> list[Details]:
+    """Of each sentence by itself, asked for together."""
+    encodings = [direction.tokenizer.encode_with_offsets(sentence) for sentence, _, _ in pairs]
+    asked = [place for place, (_, _, ids) in enumerate(pairs) if ids and encodings[place].ids]
+    if not asked:
+        return [Details((), ())] * len(pairs)
+    sources = [direction.source(encodings[place].ids) for place in asked]
+    targets = [pairs[place][2] for place in asked]
+    logprobs, looks = direction.engine.score(sources, targets), direction.engine.align(sources, targets)
+    found = [Details((), ())] * len(pairs)
+    for place, its_logprobs, its_looks in zip(asked, logprobs, looks, strict=True):
+        found[place] = _details(direction, pairs[place], encodings[place], its_logprobs, its_looks)
+    return found
+
+
+def _details(
+    direction: Direction, said: Said, encoding: Encoding, logprobs: Sequence[float], looks: np.ndarray
+) -> Details:
+    sentence, words, ids = said
     looks = looks[:, len(direction.tag) : len(direction.tag) + len(encoding.ids)]  # neither the tag nor <eos> is a word
     places = [_bare(sentence, offsets) for offsets in encoding.offsets]
     spans = piece_spans(direction.tokenizer, ids, words)

@@ -50,16 +50,24 @@ class Notice(NamedTuple):
     span: Span | None = None  # in the translation, where it can be said
 
 
+class Sentence(NamedTuple):
+    """A part that was translated by itself, and what it became."""
+
+    source: Span
+    target: Span
+
+
 class Details(NamedTuple):
     """What takes another pass through the model to learn."""
 
     tokens: tuple[Token, ...]
     alignment: tuple[Link, ...]
+    sentences: tuple[Sentence, ...] = ()
 
 
 @dataclass(frozen=True)
 class Translation:
-    """What a text became. `tokens`, `alignment` and `matches` are worked out when they are first asked for."""
+    """What a text became. Details and `matches` are worked out when they are first asked for."""
 
     source: str
     text: str
@@ -85,6 +93,11 @@ class Translation:
         """Which word comes from which."""
         return self._details.alignment
 
+    @property
+    def sentences(self) -> tuple[Sentence, ...]:
+        """Which parts were translated by themselves."""
+        return self._details.sentences
+
     @cached_property
     def matches(self) -> tuple[Match, ...]:
         """What the memory has for its sentences, where one was given."""
@@ -103,4 +116,5 @@ class Translation:
         if details:
             found["tokens"] = [each._asdict() for each in self.tokens]
             found["alignment"] = [each._asdict() for each in self.alignment]
+            found["sentences"] = [each._asdict() for each in self.sentences]
         return found

@@ -45,12 +45,14 @@ class Translator:
         check_threads(threads)
         place = choose_device(device)
         self._directions: dict[tuple[str, str], Direction] = {}
+        self._others: list[Direction] = []  # of models that are not the first of their direction
         self._engines: list[Engine] = []
         for file, tokenizer in load_all(model):
             engine = open_engine(file, place, threads, compute, shortlist)
             self._engines.append(engine)
             for direction in directions_of(file, engine, tokenizer):
-                self._directions.setdefault(direction.languages, direction)
+                if self._directions.setdefault(direction.languages, direction) is not direction:
+                    self._others.append(direction)
 
     @property
     def directions(self) -> list[tuple[str, str]]:
@@ -161,10 +163,22 @@ class Translator:
             found.setdefault(each.text, each)
         return list(found.values())
 
-    def direction(self, text: str, source: str | None = None, target: str | None = None) -> Direction:
-        """The one that is meant; the script of the text tells where the caller does not."""
+    def direction(
+        self, text: str, source: str | None = None, target: str | None = None, model: str | None = None
+    ) -> Direction:
+        """The one that is meant; the script of the text tells where the caller does not.
+
+        `model` names a file, without its ending, where several have the same direction; else it is the first.
+        """
         self._check_open()
-        return choose(self._directions, text, source, target)
+        if model is None:
+            return choose(self._directions, text, source, target)
+        every = [*self._directions.values(), *self._others]
+        its = {each.languages: each for each in every if each.file.name == model}
+        if not its:
+            names = ", ".join(dict.fromkeys(each.file.name for each in every))
+            raise RequestError(f"model: expected one of {names}; got {model!r}")
+        return choose(its, text, source, target)
 
     def check_told(self, source: str | None = None, target: str | None = None) -> None:
         """Complain of languages that this translator does not know, or that must be named, before any text is read."""
@@ -174,6 +188,7 @@ class Translator:
     def close(self) -> None:
         """Give the memory back."""
         self._directions.clear()
+        self._others.clear()
         while self._engines:
             self._engines.pop().close()
 
