@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sixfold.config import Config, ModelConfig, TokenizerConfig, TrainingConfig, TranslateOptions, preset
     from sixfold.errors import ConfigError, DataError, ModelFileError, RequestError, SixfoldError
+    from sixfold.explorer.explore import explore
+    from sixfold.explorer.trace import Trace
     from sixfold.modelfile import ModelFile
     from sixfold.serving.client import AsyncClient, Client
     from sixfold.text.tokenizer import Tokenizer
@@ -36,10 +38,12 @@ _HOMES = {
     "SixfoldError": "sixfold.errors",
     "Tokenizer": "sixfold.text.tokenizer",
     "TokenizerConfig": "sixfold.config",
+    "Trace": "sixfold.explorer.trace",
     "TrainingConfig": "sixfold.config",
     "TranslateOptions": "sixfold.config",
     "Translation": "sixfold.translation.result",
     "Translator": "sixfold.translation.translator",
+    "explore": "sixfold.explorer.explore",
     "finetune": "sixfold.training.run",
     "preset": "sixfold.config",
     "train": "sixfold.training.run",
@@ -61,10 +65,12 @@ __all__ = [
     "SixfoldError",
     "Tokenizer",
     "TokenizerConfig",
+    "Trace",
     "TrainingConfig",
     "TranslateOptions",
     "Translation",
     "Translator",
+    "explore",
     "finetune",
     "preset",
     "train",

@@ -3,7 +3,7 @@ import pytest
 from small_models import SMALL, in_memory, random_model
 
 from sixfold.errors import RequestError
-from sixfold.explorer.forward import causal_mask, forward, sinusoids, softmax
+from sixfold.explorer.forward import causal_mask, forward, log_softmax, sinusoids, softmax
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +42,10 @@ def test_a_learned_table_is_a_limit():
 def test_softmax_of_nothing_is_nothing():
     rows = softmax(np.array([[-np.inf, -np.inf], [0.0, -np.inf], [1e4, 1e4]], np.float32))
     np.testing.assert_allclose(rows, [[0, 0], [1, 0], [0.5, 0.5]])
+
+
+def test_log_softmax_knows_what_is_too_small_for_softmax():
+    np.testing.assert_allclose(log_softmax(np.array([[0, -500, -np.inf]], np.float32)), [[0, -500, -np.inf]])
 
 
 def test_the_causal_mask_is_a_triangle():

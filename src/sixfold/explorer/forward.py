@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -80,7 +80,7 @@ class Forward:
 
     def __init__(self, model: ModelFile) -> None:
         self.config: ModelConfig = model.config.model
-        self.weight = model.weight
+        self.weight = lru_cache(2)(model.weight)  # int8 becomes float32 each time, and three roles share a matrix
         self.trace: Trace = {}
 
     def run(self, source: Source | None, target: Target | None, padding: Padding | None, types: Source | None) -> Trace:
@@ -104,20 +104,24 @@ class Forward:
         config, at = self.config, f"{stack}.embedding"
         scale = math.sqrt(config.d_model) if config.scale_embeddings else 1.0
         x = self.keep(f"{at}.token", self.weight(f"{at}.token.weight")[tokens] * np.float32(scale))
-        length = tokens.shape[1]
+        places = self.positions(tokens.shape[1])
         if config.positions == "sinusoidal":
-            positions = sinusoids(config.position_offset + np.arange(length), config.d_model, config.position_layout)
-            x = x + self.keep(f"{at}.position", positions)
+            table = sinusoids(config.position_offset + places, config.d_model, config.position_layout)
+            x = x + self.keep(f"{at}.position", table)
         if config.positions == "learned":
+            length = int(places[-1]) + 1
             if length > config.max_length:
                 raise RequestError(f"tokens: expected at most {config.max_length} (model.max_length); got {length}")
             table = self.weight(f"{at}.position.weight")[config.position_offset :]
-            x = x + self.keep(f"{at}.position", table[:length])
+            x = x + self.keep(f"{at}.position", table[places])
         if config.token_types and stack == "encoder":
             kinds = np.zeros_like(tokens) if types is None else types
             x = x + self.keep(f"{at}.segment", self.weight(f"{at}.segment.weight")[kinds])
         self.keep(f"{at}.sum", x)
         return self.norm(f"{at}.norm", x) if config.embedding_norm else x
+
+    def positions(self, length: int) -> Int[Array, "length"]:
+        return np.arange(length)
 
     # --- AIAYN 3.1: encoder and decoder stacks -----------------------------------------------------------------------
 
@@ -176,17 +180,18 @@ class Forward:
 
     def project(self, at: str, x: X, memory: Memory) -> tuple[Heads, Keys, Keys]:
         """Q = x W_Q, K = m W_K, V = m W_V, cut into heads (AIAYN 3.2.2)."""
+        return self.part(at, "query", x), self.part(at, "key", memory), self.part(at, "value", memory)
+
+    def part(self, at: str, role: str, inputs: X) -> Keys:
+        """One of the three, by its rows of the matrix that holds them all."""
         wide, narrow = self.config.heads * self.config.d_head, self.config.groups * self.config.d_head
         rows = {"query": (0, wide), "key": (wide, wide + narrow), "value": (wide + narrow, wide + 2 * narrow)}
         weight = self.weight(f"{at}.query_key_value.weight")
         bias = self.weight(f"{at}.query_key_value.bias") if self.config.bias else np.zeros(len(weight), np.float32)
-        heads = {}
-        for role, (start, end) in rows.items():
-            inputs = x if role == "query" else memory
-            flat = inputs @ weight[start:end].T + bias[start:end]
-            split = flat.reshape(*flat.shape[:2], -1, self.config.d_head).transpose(0, 2, 1, 3)
-            heads[role] = self.keep(f"{at}.{role}", split)
-        return heads["query"], heads["key"], heads["value"]
+        start, end = rows[role]
+        flat = times(inputs, weight[start:end]) + bias[start:end]
+        split = flat.reshape(*flat.shape[:2], -1, self.config.d_head).transpose(0, 2, 1, 3)
+        return self.keep(f"{at}.{role}", split)
 
     def attention(self, at: str, query: Heads, key: Keys, value: Keys, mask: Mask | None) -> X:
         """Attention(Q, K, V) = softmax(Q Kᵀ / sqrt(d_k)) V (AIAYN eq. 1), then concatenation and W_O."""
@@ -211,7 +216,7 @@ class Forward:
 
     def rotate(self, x: Heads) -> Heads:
         """Turn feature pair i at position p by the angle p / base^(2i/d_head) (RoFormer eq. 15)."""
-        angle = angles(np.arange(x.shape[2]), self.config.d_head, self.config.rotary_base)
+        angle = angles(self.positions(x.shape[2]), self.config.d_head, self.config.rotary_base)
         cos, sin = np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
         first, second = pair_slices(self.config.d_head, self.config.position_layout)
         turned = np.empty_like(x)
@@ -240,8 +245,13 @@ class Forward:
         self.keep("probabilities", softmax(logits))
 
     def linear(self, at: str, x: Array, bias: bool) -> Array:
-        y = x @ self.weight(f"{at}.weight").T
+        y = times(x, self.weight(f"{at}.weight"))
         return self.keep(at, y + self.weight(f"{at}.bias") if bias else y)
+
+
+def times(x: Array, weight: Array) -> Array:
+    """x Wᵀ, all rows as one matrix: NumPy would take a batch row by row, each time through all of W."""
+    return (x.reshape(-1, x.shape[-1]) @ weight.T).reshape(*x.shape[:-1], len(weight))
 
 
 def sinusoids(positions: Int[Array, "length"], d_model: int, layout: str) -> Float[Array, "length d_model"]:
@@ -275,6 +285,12 @@ def softmax(scores: Array) -> Array:
     powers = np.exp(scores - np.where(np.isfinite(highest), highest, 0))
     total = powers.sum(-1, keepdims=True)
     return powers / np.where(total == 0, 1, total)
+
+
+def log_softmax(scores: Array) -> Array:
+    """The logarithm of `softmax`, where a probability may be too small for a float. Each row needs a finite score."""
+    lower = scores - scores.max(-1, keepdims=True)
+    return np.asarray(lower - np.log(np.exp(lower).sum(-1, keepdims=True)))
 
 
 def unit(x: Array) -> Array:

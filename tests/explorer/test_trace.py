@@ -1,0 +1,181 @@
+"""A trace is what the model computed, by name, with labels that fit; a head that is off is off everywhere."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from safetensors.numpy import load
+
+import sixfold
+from sixfold import modelfile
+from sixfold.engines.cpu import CpuEngine
+from sixfold.errors import RequestError
+from sixfold.explorer.explore import Explorer, explore
+from sixfold.explorer.forward import forward
+from sixfold.explorer.heads import Head, kinds_of, without
+from sixfold.translation.translator import Translator
+
+
+@pytest.fixture(scope="module")
+def trace(learned):
+    return explore("我爱猫。", model=learned["tagged"], source="zh", target="en")
+
+
+def test_it_holds_what_the_forward_pass_gives(trace):
+    assert (trace.translation, trace.languages) == ("I love cats.", ("zh", "en"))
+    assert trace.source.texts == ["<en>", "我", "爱", "猫", "。", "<eos>"]
+    assert (trace.target.texts[0], trace.predicted.texts[-1]) == ("<bos>", "<eos>")
+    assert trace.target.ids[1:] == trace.predicted.ids[:-1]
+    again = forward(trace.model, np.array([trace.source.ids]), np.array([trace.target.ids]))
+    assert list(again) == trace.names
+    assert np.array_equal(again["logits"][0], trace["logits"])
+    assert np.array_equal(again["encoder.embedding.position"], trace["encoder.embedding.position"])
+    assert sixfold.explore is explore
+
+
+def test_rows_sum_to_one_and_what_is_masked_is_exactly_nothing(trace):
+    for kind, layers in trace.kinds.items():
+        weights = trace.attention(kind)
+        rows, columns = trace.labels(kind)
+        assert weights.shape == (layers, trace.config.heads, len(rows), len(columns))
+        assert np.abs(weights.sum(-1) - 1).max() < 1e-6
+    later = np.triu(np.ones(trace.attention("decoder").shape[-2:], bool), 1)
+    assert later.any()
+    assert (trace.attention("decoder")[..., later] == 0).all()
+    assert np.array_equal(trace.attention("cross", 0, 1), trace["decoder.layers.0.cross_attention.weights"][1])
+
+
+def test_pieces_are_joined_into_words(learned):
+    found = explore("I love mountains and I", "我", model=learned["tagged"], source="en", target="zh")
+    words, rows, columns = found.by_word("encoder", found.attention("encoder", 0, 0))
+    assert {"love", "mountains", "and"} < set(columns)
+    assert len(columns) < len(found.source.texts)
+    assert rows == columns
+    assert words.shape == (len(rows), len(columns))
+    assert np.abs(words.sum(-1) - 1).max() < 1e-6
+    crossed, rows, _ = found.by_word("cross", found.attention("cross", 0, 0))
+    assert rows[-1] == "<eos>"
+    assert np.abs(crossed.sum(-1) - 1).max() < 1e-6
+
+
+def test_steps_tell_what_was_written_and_what_else_might_have_been(trace):
+    steps = trace.steps(3)
+    assert [step.read for step in steps] == trace.target.texts
+    assert [step.wrote for step in steps] == trace.predicted.texts
+    for place, step in enumerate(steps):
+        chances = trace["probabilities"][place]
+        assert step.probability == chances[trace.predicted.ids[place]]
+        assert [choice.probability for choice in step.choices] == sorted(chances, reverse=True)[:3]
+        assert step.rank == (chances > step.probability).sum()
+        assert step.entropy == pytest.approx(-(chances * np.log2(chances + 1e-30)).sum(), abs=1e-4)
+    given = explore("我爱猫。", "you watch dogs!", trace.model, "zh", "en")
+    assert given.translation == "you watch dogs!"
+    assert max(step.rank for step in given.steps()) > 0
+
+
+def test_a_head_that_is_off_adds_nothing_to_the_output(trace):
+    head = Head("encoder", 0, 1)
+    off = explore(trace.text, trace.translation, trace.model, "zh", "en", ["encoder.0.1"])
+    assert (off.off, trace.off) == ((head,), ())
+    at = f"{head.place}."
+    assert np.array_equal(off[f"{at}weights"], trace[f"{at}weights"])
+    kept = trace[f"{at}concatenation"].copy()
+    kept[:, trace.config.d_head : 2 * trace.config.d_head] = 0
+    weight, bias = (trace.model.weight(f"{at}output.{name}") for name in ("weight", "bias"))
+    assert np.allclose(off[f"{at}output"], kept @ weight.T + bias, atol=1e-5)
+    assert not np.allclose(off["logits"], trace["logits"], atol=1e-2)
+
+
+@pytest.mark.parametrize("storage", ["float32", "int8"])
+def test_every_engine_leaves_the_same_heads_out(learned, tmp_path, storage):
+    whole = modelfile.load(learned["zh-en"])
+    modelfile.save(tmp_path / "a.safetensors", whole.config, whole.weights(), whole.tokenizer, storage=storage)
+    heads = [Head("cross", 0, 0), Head("encoder", 0, 1)]
+    file = without(modelfile.load(tmp_path / "a.safetensors"), heads)
+    source, target = ([*file.tokenizer.encode(text)] for text in ("我爱猫", "I love cats"))
+    source.append(file.config.model.eos)
+    engine = CpuEngine(file, "float32", 1)
+    (found,) = engine.score([source], [target])
+    engine.close()
+    logits = forward(file, np.array([source]), np.array([[file.config.model.bos, *target]]))["probabilities"][0]
+    ours = [np.log(logits[place, token]) for place, token in enumerate([*target, file.config.model.eos])]
+    assert np.allclose(found, ours, atol=2e-4)
+
+
+def test_arrays_travel_as_safetensors(trace):
+    name = "decoder.layers.0.self_attention.weights"
+    whole = load(trace.safetensors([name, "logits"]))
+    assert np.array_equal(whole[name], trace[name])
+    may = np.unpackbits(whole["decoder.layers.0.self_attention.mask"], axis=-1)[:, : len(trace.target)]
+    assert np.array_equal(may.astype(bool), np.tri(len(trace.target), dtype=bool))
+    half = load(trace.safetensors([name], half=True))
+    assert half[name].dtype == np.float16
+    assert np.allclose(half[name], trace[name], atol=1e-3)
+    scores = "decoder.layers.0.self_attention.masked_scores"
+    assert np.array_equal(np.isneginf(load(trace.safetensors([scores], half=True))[scores]), np.isneginf(trace[scores]))
+    key = name.replace("weights", "key")
+    row = load(trace.safetensors([name, key, "logits"], row=2))
+    assert np.array_equal(row[name], trace[name][:, 2])
+    assert np.array_equal(row["logits"], trace["logits"][2])
+    assert np.array_equal(row[key], trace[key])
+
+
+def test_models_of_one_side_can_be_looked_into(untaught):
+    encoder, _ = untaught(kind="encoder")
+    read = explore("a black cat", model=encoder)
+    assert set(read.kinds) == {"encoder"}
+    assert (read.source.texts[0], read.source.texts[-1]) == ("<bos>", "<eos>")
+    with pytest.raises(RequestError, match="a model that writes"):
+        read.steps()
+    decoder, _ = untaught(kind="decoder")
+    wrote = explore("a black cat", model=decoder, off=["decoder.1.2"])
+    assert (set(wrote.kinds), wrote.source) == ({"decoder"}, None)
+    assert wrote.predicted.texts[:-1] == wrote.target.texts[1:]
+    assert len(wrote.steps()) == len(wrote.target)
+    with pytest.raises(RequestError, match="expected decoder in a model of the kind decoder; got cross"):
+        explore("a black cat", model=decoder, off=["cross.1.2"])
+
+
+def test_what_was_asked_last_is_still_known(learned):
+    with Translator(learned["tagged"], "cpu", 1) as translator:
+        explorer = Explorer(translator, room=1)
+        first = explorer.explore("我爱猫", None, "zh", "en")
+        assert explorer.explore("我爱猫", None, "zh", "en") is first
+        off = explorer.explore("我爱猫", None, "zh", "en", [Head("cross", 0, 0)])
+        assert off is not first
+        assert explorer.explore("我爱猫", None, "zh", "en") is not first  # there was room for one
+        explorer.close()
+
+
+def test_one_of_several_models_is_chosen_by_its_name(learned, tmp_path):
+    other = tmp_path / "other.safetensors"
+    file = modelfile.load(learned["zh-en"])
+    head = Head("cross", 0, 0)
+    weights = {name: without(file, [head, Head("cross", 0, 1)]).weight(name) for name in file.weights()}
+    modelfile.save(other, file.config, weights, file.tokenizer, file.card)
+    with Translator([learned["zh-en"], other], "cpu", 1) as translator:
+        explorer = Explorer(translator)
+        first, second = (explorer.explore("我爱猫", "I love cats", model=name) for name in (None, "other"))
+        assert (first.model.name, second.model.name) == ("zh-en", "other")
+        assert not np.allclose(first["logits"], second["logits"])
+        with pytest.raises(RequestError, match="expected one of zh-en, other; got 'third'"):
+            explorer.explore("我爱猫", model="third")
+
+
+def test_mistakes_are_told(trace, learned):
+    for wrong, match in (
+        ({"text": "  "}, "text: expected some; got nothing"),
+        ({"text": "我" * 200}, "expected at most 62 tokens"),
+        ({"text": "我", "translation": "I " * 200}, "translation: expected at most"),
+        ({"text": "我", "off": ["cross.9.0"]}, "layer: expected 0 to 0; got 9"),
+        ({"text": "我", "off": ["cross.0.7"]}, "head: expected 0 to 1; got 7"),
+        ({"text": "我", "off": ["across.0.7"]}, "expected a name such as"),
+    ):
+        with pytest.raises(RequestError, match=match):
+            explore(**{"model": learned["tagged"], "source": "zh", "target": "en", **wrong})
+    with pytest.raises(RequestError, match=r"got 'nothing\.weights'") as error:
+        trace["nothing.weights"]
+    assert "encoder.layers.0.self_attention.weights" in error.value.hint
+    with pytest.raises(RequestError, match=r"row: expected 0 to"):
+        trace.safetensors(["logits"], row=99)
+    assert kinds_of(replace(trace.config, kind="encoder")) == {"encoder": 1}
