@@ -1,0 +1,66 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from small_models import SMALL, in_memory, random_batch, random_model, variants
+
+from sixfold.errors import RequestError
+from sixfold.explorer.forward import forward
+from sixfold.explorer.stepwise import Stepwise
+
+SINGLE = variants(pairs=False)
+
+
+def whole_and_stepwise(config, rows=3):
+    """All at once, and what takes the same tokens one by one."""
+    model = in_memory(config, random_model(config))
+    sources, targets, padding = (each.numpy() for each in random_batch(config, rows))
+    if config.kind == "decoder":
+        return targets, forward(model, None, targets), Stepwise(model)
+    whole = forward(model, sources, targets, padding)
+    return targets, whole, Stepwise(model, whole["encoder.output"], padding)
+
+
+@pytest.mark.parametrize("kind", ["encoder-decoder", "decoder"])
+@pytest.mark.parametrize("name", SINGLE)
+def test_step_by_step_is_the_whole_pass(name, kind):
+    targets, whole, stepper = whole_and_stepwise(replace(SINGLE[name], kind=kind))
+    for place, tokens in enumerate(targets.T):
+        np.testing.assert_allclose(stepper.step(tokens), whole["logits"][:, place], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["as is", "rotary", "grouped queries"])
+def test_what_was_kept_follows_the_rows(name):
+    targets, whole, stepper = whole_and_stepwise(SINGLE[name])
+    stepper.step(targets[:, 0])
+    stepper.step(targets[:, 1])
+    rows = np.array([2, 0, 0, 1])
+    stepper.reorder(rows)
+    np.testing.assert_allclose(stepper.step(targets[rows, 2]), whole["logits"][rows, 2], rtol=1e-4, atol=1e-4)
+
+
+def test_a_learned_table_is_a_limit_of_steps_too():
+    config = replace(SMALL, kind="decoder", positions="learned", max_length=2)
+    stepper = Stepwise(in_memory(config, random_model(config)))
+    for _ in range(2):
+        stepper.step(np.array([5]))
+    with pytest.raises(RequestError, match="expected at most 2"):
+        stepper.step(np.array([5]))
+
+
+@pytest.mark.parametrize("changes", [{}, {"tie_output": False, "output_bias": True}])
+def test_candidates_have_their_logits_and_others_none(changes):
+    config = replace(SMALL, kind="decoder", **changes)
+    model, tokens = in_memory(config, random_model(config)), np.array([5, 7])
+    some = np.array([2, 9, 11])
+    logits, every = Stepwise(model, candidates=some).step(tokens), Stepwise(model).step(tokens)
+    np.testing.assert_allclose(logits[:, some], every[:, some], rtol=1e-5)
+    assert np.isneginf(np.delete(logits, some, axis=1)).all()
+
+
+def test_weights_are_unpacked_once():
+    stepper = Stepwise(in_memory(SMALL, random_model(SMALL)), np.zeros((1, 3, SMALL.d_model), np.float32))
+    stepper.step(np.array([1]))
+    unpacked = stepper.weight.cache_info().misses
+    stepper.step(np.array([5]))
+    assert stepper.weight.cache_info().misses == unpacked > 0
