@@ -1,0 +1,163 @@
+import json
+import re
+
+import numpy as np
+import pytest
+from commands import complaint, run_here, sixfold
+from small_runs import train
+
+from sixfold import explore
+from sixfold.cli.see_table import show
+from sixfold.explorer.colours import shade
+from sixfold.explorer.drawing import Scene
+from sixfold.explorer.layout import Table, View
+
+TEXT, OTHER = "我们需要数学", "机器学习很有趣"
+# The search has a module of its own, and tests of its own.
+VIEWS = ("attention", "heads", "token", "alignment", "masks", "positions", "similarity", "steps", "beam", "walk")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return train(tmp_path_factory.mktemp("runs"), "short")
+
+
+def test_a_sentence_becomes_a_picture_and_a_table(model, tmp_path):
+    out = tmp_path / "heads.svg"
+    done = sixfold("see", TEXT, "--view", "heads", "--model", model, "-o", out)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", f"wrote {out}\n")
+    assert TEXT in out.read_text(encoding="utf-8")
+    done = sixfold("see", TEXT, "--view", "alignment", "--model", model)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert TEXT in done.stdout
+    assert "\x1b" not in done.stdout  # nobody sees colours in a pipe
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_writes_what_its_suffix_says(model, tmp_path, capsys, view):
+    texts = [TEXT, OTHER] if view == "masks" else [TEXT]
+    for suffix, start in (("svg", b"<svg"), ("html", b"<!doctype html>")):
+        out = tmp_path / f"{view}.{suffix}"
+        said = run_here(capsys, "see", *texts, "--view", view, "-m", model, "-o", out)
+        assert (said.out, said.err) == ("", f"wrote {out}\n")
+        assert out.read_bytes().startswith(start)
+    said = run_here(capsys, "see", *texts, "--view", view, "-m", model)
+    assert len(said.out.splitlines()) > 3
+
+
+def test_a_png_is_written_where_no_font_is_missing(model, tmp_path, capsys):
+    out = tmp_path / "positions.PNG"
+    run_here(capsys, "see", TEXT, "--view", "positions", "-m", model, "-o", out)
+    assert out.read_bytes().startswith(b"\x89PNG")
+
+
+def test_json_has_the_numbers_of_the_trace(model, capsys):
+    said = run_here(
+        capsys,
+        "see",
+        TEXT,
+        "-m",
+        model,
+        "--kind",
+        "encoder",
+        "--layer",
+        0,
+        "--head",
+        1,
+        "--json",
+        "--translation",
+        "We",
+    )
+    found = json.loads(said.out)
+    assert found["sentences"] == [{"text": TEXT, "translation": "We", "from": "zh", "to": "toy", "off": []}]
+    weights = explore(TEXT, "We", model).attention("encoder", 0, 1)
+    np.testing.assert_allclose([row[1:] for row in found["tables"][0]["rows"]], weights, atol=1e-4)
+
+
+def test_heads_can_be_switched_off(model, capsys):
+    words = ("see", TEXT, "-m", model, "--view", "steps", "--translation", "We need", "--json")
+    off = json.loads(run_here(capsys, *words, "--off", "cross.0.0", "--off", "cross.0.1").out)
+    on = json.loads(run_here(capsys, *words).out)
+    assert off["sentences"][0]["off"] == ["cross.0.0", "cross.0.1"]
+    assert off["tables"] != on["tables"]
+
+
+def test_a_run_shows_its_curves(run, tmp_path, capsys):
+    run_here(capsys, "see", run, "--view", "training", "-o", tmp_path / "run.svg")
+    assert "Loss on dev" in (tmp_path / "run.svg").read_text(encoding="utf-8")
+    run_here(capsys, "see", run, "--view", "training", "-o", tmp_path / "run.html")
+    assert "Samples over time" in (tmp_path / "run.html").read_text(encoding="utf-8")  # the page of `sixfold report`
+    run_here(capsys, "see", run, "--view", "training", "-o", tmp_path / "run.png")
+    assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
+    found = json.loads(run_here(capsys, "see", run, "--view", "training", "--json").out)
+    metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert found["runs"] == ["short"]
+    assert found["tables"][0]["rows"][-1][0] == metrics[-1]["step"]
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "hint"),
+    [
+        (["--view", "atention"], "--view: expected one of attention, ", "did you mean 'attention'?"),
+        (["--kind", "crss"], "--kind: expected cross, encoder or decoder; got 'crss'", "did you mean 'cross'?"),
+        (["--layer", 7], "layer: expected 0 to 1; got 7", ""),
+        (["--head", 99], "head: expected 0 to 3; got 99", ""),
+        (["--off", "cross"], "head: expected a name such as encoder.0.3", ""),
+        (["-o", "out.pdf"], "--output: expected a name that ends in .png, .svg, .html; got 'out.pdf'", ""),
+        (["-o", "no/such/folder/out.svg"], "no/such/folder", ""),
+        (["--view", "walk", "--token", "nowhere"], "--token: expected 0 to", "the pieces are"),
+        ([OTHER], "--view attention: expected one sentence; got 2", "put it in quotes"),
+        ([OTHER, "--view", "masks", "--translation", "We"], "--translation: expected only with one sentence", ""),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told_in_one_line(model, capsys, words, error, hint):
+    said = run_here(capsys, "see", TEXT, "-m", model, *words, status=2)
+    assert error in said.err
+    assert hint in said.err
+    assert len(said.err.splitlines()) <= 2
+
+
+def test_a_folder_is_no_sentence(tmp_path):
+    assert "--view training shows that of a run" in complaint("see", tmp_path)
+
+
+@pytest.fixture
+def terminal(monkeypatch, capsys):
+    """What one of this width gets; `settings` are of its environment."""
+
+    def shown(view, width, **settings):
+        for name, value in {"FORCE_COLOR": "1", "COLORTERM": "truecolor", "TERM": "xterm", **settings}.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("COLUMNS", str(width))
+        show(view)
+        return capsys.readouterr().out
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    return shown
+
+
+def test_a_terminal_has_colours_and_without_them_digits(terminal):
+    table = Table("t", ["", "猫", "dogs"], [["a", 0.5, 0.25], ["狗", 1.0, 0.0]], (1, 2))
+    view = View(Scene(9, 9, [], "title"), [table])
+    red, green, blue = shade(0.5)
+    assert f"48;2;{red};{green};{blue}m" in terminal(view, 80)
+    plain = terminal(view, 80, NO_COLOR="1")
+    assert "48;2" not in plain
+    assert "0.50" in plain
+
+
+def test_a_narrow_terminal_gets_the_columns_in_blocks(terminal):
+    names = [f"column{number}" for number in range(12)]
+    table = Table("t", ["", *names], [["row", *[0.25] * 12]], range(1, 13))
+    said = re.sub(r"\x1b\[[\d;]*m", "", terminal(View(Scene(9, 9, [], "title"), [table]), 40))
+    lines = said.splitlines()
+    assert sum(line.count("0.25") for line in lines) == 12
+    assert all(len(line.rstrip()) <= 40 for line in lines if "0.25" in line)
+    assert "11 column11" in said
+
+
+def test_a_terminal_does_not_obey_what_pieces_say(terminal):
+    table = Table("t", ["a", "b"], [["\x1b[31mred", 1]])
+    said = terminal(View(Scene(9, 9, [], "\x1b[2J"), [table]), 80)
+    assert "\x1b[31m" not in said
+    assert "\x1b[2J" not in said

@@ -1,0 +1,365 @@
+import base64
+import io
+import json
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+
+import matplotlib.font_manager
+import matplotlib.image
+import numpy as np
+import pytest
+from small_models import SMALL, in_memory, random_model
+from small_translators import TAGS, WORDS
+
+from sixfold import explore
+from sixfold.charts import Series
+from sixfold.config import TokenizerConfig
+from sixfold.errors import RequestError
+from sixfold.explorer import painting
+from sixfold.explorer.beam import search_tree
+from sixfold.explorer.colours import ANCHORS, hexadecimal, lightness, rgb, shade
+from sixfold.explorer.drawing import Box, Curve, Grid, Label, Line, Scene, encode_png, svg
+from sixfold.explorer.layout import Wish, place_of
+from sixfold.explorer.trace import trace_text
+from sixfold.explorer.views import NAMES, VIEWS, html_page, notebook, view
+from sixfold.explorer.views_model import look
+from sixfold.explorer.views_training import curves
+from sixfold.text.learn import train_tokenizer
+
+TEXT, TRANSLATION = "我爱猫。", "I love cats."
+SPACE = "{http://www.w3.org/2000/svg}"
+
+
+def model_of(**changes):
+    """Every weight random; knows the pieces of a few words."""
+    lines = ["".join(WORDS), " ".join(WORDS.values()), TEXT, TRANSLATION] * 20
+    tokenizer = train_tokenizer(lines, TokenizerConfig(vocab=340, tags=TAGS))
+    config = tokenizer.fit(replace(SMALL, max_length=64, **changes))
+    return replace(
+        in_memory(config, random_model(config)),
+        tokenizer=tokenizer,
+        card={"languages": {"source": "zh", "target": "en"}},
+    )
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return explore(TEXT, TRANSLATION, model_of())
+
+
+def views(trace):
+    return {name: view(name, [trace]) for name in NAMES if name != "training"}
+
+
+def words_of(text):
+    """What a picture says, if it is XML at all."""
+    return [each.text for each in ElementTree.fromstring(text).iter(f"{SPACE}text")]
+
+
+def grids(seen):
+    return [part for part in seen.scene.parts if isinstance(part, Grid)]
+
+
+def pixels(data):
+    """Of a PNG file, without the rows of transparency."""
+    return np.rint(matplotlib.image.imread(io.BytesIO(data), format="png")[..., :3] * 255).astype(np.uint8)
+
+
+def painted(scene):
+    """As PNG; None on a machine that has no font for it, which must say so."""
+    known = {font.name for font in matplotlib.font_manager.fontManager.ttflist}
+    if known & set(painting.CHINESE):
+        return pixels(painting.png(scene))
+    with pytest.raises(RequestError, match="a font that has its characters"):
+        painting.png(scene)
+    return None
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "training"])
+def test_every_view_can_be_drawn_in_every_format(trace, name):
+    seen = view(name, [trace])
+    drawing = svg(seen.scene)
+    said = words_of(drawing)
+    assert seen.scene.title in said
+    shown = painted(seen.scene)
+    assert shown is None or shown.shape == (int(2 * seen.scene.height), int(2 * seen.scene.width), 3)
+    page = html_page(seen)
+    assert re.findall(r'(?:src|href)="(?!data:)|https?:|@import|url\(|<script', page) == []
+    assert all(table.title in page.replace("&quot;", '"') or len(seen.tables) == 1 for table in seen.tables)
+    for table in seen.tables:
+        assert all(len(row) == len(table.head) for row in table.rows)
+        json.dumps(table.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize("name", ["attention", "token", "alignment", "similarity", "masks", "beam"])
+def test_chinese_pieces_are_text_in_the_picture(trace, name):
+    said = words_of(svg(view(name, [trace]).scene))
+    assert any("猫" in words for words in said)
+
+
+def test_labels_stay_inside_the_picture(trace):
+    for seen in views(trace).values():
+        for part in (*seen.scene.heading, *seen.scene.parts):
+            if isinstance(part, Label | Box | Grid):
+                assert 0 <= part.x <= seen.scene.width
+                assert 0 <= part.y <= seen.scene.height
+
+
+def test_a_cell_has_the_colour_of_its_number(trace):
+    seen = view("attention", [trace], Wish("encoder", 1, 2))
+    grid, weights = grids(seen)[0], trace.attention("encoder", 1, 2)
+    np.testing.assert_array_equal(grid.colours, shade(weights))
+    row, column = 1, 3
+    assert seen.tables[0].rows[row][column + 1] == pytest.approx(float(weights[row, column]), abs=1e-4)
+    assert grid.titles[row][column].endswith(f": {weights[row, column]:.3f}")
+    x, y = grid.x + (column + 0.5) * grid.w / len(weights), grid.y + (row + 0.5) * grid.h / len(weights)
+    bare = replace(seen.scene, heading=(), parts=[part for part in seen.scene.parts if not isinstance(part, Label)])
+    found = pixels(painting.png(bare))[int(2 * y), int(2 * x)]
+    np.testing.assert_array_equal(found, shade(float(weights[row, column])))
+
+
+def test_the_picture_inside_an_svg_has_a_pixel_for_each_cell(trace):
+    seen = view("attention", [trace], Wish("decoder", 0, 1))
+    (first, *_) = re.findall(r"data:image/png;base64,([\w+/=]+)", svg(seen.scene))
+    np.testing.assert_array_equal(pixels(base64.b64decode(first)), shade(trace.attention("decoder", 0, 1)))
+
+
+def test_without_a_head_it_is_the_mean_of_a_layer_and_words_are_joined(trace):
+    (table,) = view("attention", [trace], Wish("cross", 0)).tables
+    np.testing.assert_allclose([row[1:] for row in table.rows], trace.attention("cross", 0).mean(axis=0), atol=1e-4)
+    (table,) = view("attention", [trace], Wish("cross", 0, words=True)).tables
+    joined, rows, columns = trace.by_word("cross", trace.attention("cross", 0).mean(axis=0))
+    assert ([row[0] for row in table.rows], table.head[1:]) == (rows, columns)
+    np.testing.assert_allclose([row[1:] for row in table.rows], joined, atol=1e-4)
+
+
+def test_all_heads_are_there_in_their_order(trace):
+    seen = view("heads", [trace], Wish("cross"))
+    expected = trace.attention("cross")
+    for number, (layer, head) in enumerate(np.ndindex(*expected.shape[:2])):
+        np.testing.assert_array_equal(grids(seen)[number].colours, shade(expected[layer, head]))
+    assert [row[0] for row in seen.tables[0].rows][:5] == [
+        "cross.0.0",
+        "cross.0.1",
+        "cross.0.2",
+        "cross.0.3",
+        "cross.1.0",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_one_token_is_a_row_of_every_head(trace, kind):
+    seen = view("token", [trace], Wish(kind, token="2"))
+    np.testing.assert_array_equal(
+        np.stack([grid.colours for grid in grids(seen)[:2]]), shade(trace.attention(kind)[:, :, 2])
+    )
+
+
+def test_a_token_is_found_by_its_number_or_its_words(trace):
+    texts = trace.source.texts
+    assert place_of("猫", trace, "encoder") == texts.index("猫")
+    assert place_of("1", trace, "encoder") == 1
+    assert texts[place_of(None, trace, "encoder")].startswith("我")
+    assert trace.predicted.texts[place_of("LOVE", trace, "cross")] == "love"
+    with pytest.raises(RequestError, match=r"--token: expected 0 to \d+ or one of the pieces; got 'lov'") as error:
+        place_of("lov", trace, "cross")
+    assert error.value.hint == "did you mean 'love'?"
+    with pytest.raises(RequestError, match="got '99'"):
+        place_of("99", trace, "encoder")
+
+
+def test_links_are_as_wide_as_their_weights(trace):
+    seen = view("alignment", [trace])
+    weights, targets, sources = trace.by_word("cross", trace.attention("cross", 1).mean(axis=0))
+    widths = {part.title: part.width for part in seen.scene.parts if isinstance(part, Curve)}
+    target, source = np.unravel_index(weights.argmax(), weights.shape)
+    heaviest = f"{sources[source]} → {targets[target]}: {weights.max():.3f}"
+    assert widths[heaviest] == max(widths.values())
+    assert [row[1] for row in seen.tables[0].rows] == [sources[most] for most in weights.argmax(axis=1)]
+
+
+def test_steps_show_the_likeliest_and_what_was_written(trace):
+    seen = view("steps", [trace], Wish(top=3))
+    rows = seen.tables[0].rows
+    assert len(rows) == 3 * len(trace.predicted)
+    np.testing.assert_allclose([row[3] for row in rows[:3]], np.sort(trace["probabilities"][0])[:-4:-1], atol=1e-4)
+
+
+def test_a_walk_ends_at_the_probability_of_the_next_piece(trace):
+    rows = view("walk", [trace], Wish("cross", 1, 2, token="0")).tables[0].rows
+    names = [row[0] for row in rows]
+    order = [
+        "Embedding",
+        "Position",
+        "Query",
+        "Scores",
+        "Mask",
+        "Weights",
+        "What the head found",
+        "Logits",
+        "Probability",
+    ]
+    assert [name for name in names if name in order] == order
+    assert f"{trace['probabilities'][0].max():.3f}" in rows[-1][3]
+    query = dict(zip(names, (row[3] for row in rows), strict=True))["Query"]
+    first = trace["decoder.layers.1.cross_attention.query"][2, 0, 0]
+    assert query.split()[0] == f"{first:.3f}".replace("-", "−")
+
+
+def test_a_walk_through_the_decoder_says_what_is_hidden(trace):
+    rows = view("walk", [trace], Wish("decoder", 0, 0, token="0")).tables[0].rows
+    (said,) = (row[3] for row in rows if row[0] == "Mask")
+    assert said == f"{len(trace.target) - 1} of {len(trace.target)} pieces hidden"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"norm_position": "post"}, {"positions": "rotary"}, {"positions": "learned"}, {"kv_heads": 2},
+        {"feed_forward": "swiglu", "bias": False}, {"embedding_norm": True},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_every_kind_of_model_can_be_walked_through_and_has_positions(changes):
+    trace = explore(TEXT, TRANSLATION, model_of(**changes))
+    for kind in ("encoder", "decoder", "cross"):
+        assert len(view("walk", [trace], Wish(kind, 1, 3)).tables[0].rows) > 12
+    (numbers, apart) = view("positions", [trace]).tables
+    assert len(numbers.rows) == len(apart.rows) == 64
+
+
+def test_models_of_one_side_have_the_views_that_they_can_have():
+    for kind, shown in (("encoder", ["attention", "heads", "token", "similarity", "walk", "positions"]),
+                        ("decoder", ["attention", "heads", "token", "similarity", "walk", "steps"])):  # fmt: skip
+        trace = trace_text(model_of(kind=kind), TRANSLATION)
+        for name in shown:
+            words_of(svg(view(name, [trace]).scene))
+        assert "<svg" in notebook(trace)
+        for name in ("alignment", "masks"):
+            with pytest.raises(
+                RequestError, match=f"{name}: expected a model of two sides; got one of the kind '{kind}'"
+            ):
+                view(name, [trace])
+        with pytest.raises(RequestError, match=f"expected {kind} in a model of the kind {kind}; got cross"):
+            view("attention", [trace], Wish("cross"))
+
+
+def test_positions_are_those_that_the_model_adds(trace):
+    numbers, apart = view("positions", [trace]).tables
+    length = len(trace.source)
+    expected = trace["encoder.embedding.position"]
+    np.testing.assert_allclose([row[1:] for row in numbers.rows[:length]], expected[:, :8], atol=1e-4)
+    assert apart.rows[0][1] == pytest.approx(float((expected[0] ** 2).sum()), rel=1e-3)
+    with pytest.raises(RequestError, match="expected a model that knows where a token stands"):
+        view("positions", [explore(TEXT, TRANSLATION, model_of(positions="none"))])
+
+
+def test_a_piece_is_like_itself(trace):
+    for table in view("similarity", [trace]).tables:
+        values = np.array([row[1:] for row in table.rows])
+        np.testing.assert_allclose(np.diagonal(values), 1, atol=1e-3)
+        np.testing.assert_allclose(values, values.T, atol=1e-3)
+
+
+def test_masks_are_of_the_batch_that_the_sentences_make(trace):
+    short = explore("猫", "cats", trace.model)
+    rows = view("masks", [trace, short]).tables[0].rows
+    assert [row[1:3] for row in rows] == [
+        [len(trace.source), 0],
+        [len(short.source), len(trace.source) - len(short.source)],
+    ]
+    encoder, decoder, cross = look(2, 4, 3)
+    assert encoder.tolist() == [[True, True, False, False]] * 4
+    assert decoder.tolist() == np.tri(3, dtype=bool).tolist()
+    assert cross.tolist() == [[True, True, False, False]] * 3
+    with pytest.raises(RequestError, match="heads: expected one sentence; got 2"):
+        view("heads", [trace, short])
+
+
+def test_the_winner_of_a_search_is_filled(trace):
+    nodes = search_tree(trace, 2).nodes
+    seen = view("beam", [trace], Wish(beam=2))
+    boxes = [part for part in seen.scene.parts if isinstance(part, Box)]
+    assert [box.fill == "accent" for box in boxes] == [node.is_best for node in nodes]
+    assert [bool(box.edge) for box in boxes] == [node.fate != "pruned" for node in nodes]
+    assert sum(isinstance(part, Curve) for part in seen.scene.parts) == len(nodes) - 1
+
+
+def test_curves_leave_gaps_and_begin_at_zero_where_they_should():
+    gap = Series("run", [1, 2, 3, 4], [3.0, 2.0, None, 1.0])
+    seen = curves("Training of run", {"Loss": [gap], "Speed": [Series("run", [1], [5.0])]}, ["Speed"])
+    lines = [part for part in seen.scene.parts if isinstance(part, Line) and part.stroke == "series-1"]
+    assert [len(line.points) for line in lines] == [2, 2, 2]
+    assert "0" in [part.text for part in seen.scene.parts if isinstance(part, Label)]
+    assert seen.tables[0].rows == [[1, 3.0, 5.0], [2, 2.0, ""], [3, "", ""], [4, 1.0, ""]]
+    with pytest.raises(RequestError, match="expected a run that has logged a step"):
+        curves("nothing", {})
+
+
+def test_what_pieces_say_is_text_and_nothing_else():
+    scene = Scene(99, 99, [Label(1, 1, "<b>&\x00\"'"), Box(0, 0, 9, 9, title="</svg><script>")], "<i>")
+    drawing = svg(scene)
+    assert words_of(drawing) == ["<b>&\ufffd\"'"]
+    assert "<script" not in drawing
+
+
+def test_a_heading_is_said_once_in_a_page(trace):
+    seen = view("heads", [trace])
+    assert f">{seen.scene.title}</text>" in svg(seen.scene)
+    assert f">{seen.scene.title}</text>" not in svg(seen.scene, themed=True)
+
+
+def test_a_notebook_shows_words_and_heads(trace):
+    shown = trace._repr_html_()
+    assert shown.count("<svg") == shown.count("</svg>") == 2
+    assert "猫" in shown
+    assert "all 2 × 4 heads" in shown
+
+
+def test_large_grids_have_no_titles():
+    def count(size):
+        grid = Grid(0, 0, 9, 9, np.zeros((size, size, 3), np.uint8), [["x"] * size] * size)
+        return svg(Scene(9, 9, [grid], "")).count("<title>x")
+
+    assert (count(32), count(33)) == (1024, 0)
+
+
+def test_a_png_written_here_is_read_elsewhere():
+    colours = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3) * 9
+    np.testing.assert_array_equal(pixels(encode_png(colours)), colours)
+
+
+def test_scales_read_in_grey():
+    steps = lightness(shade(np.linspace(0, 1, 101)))
+    assert (np.diff(steps) < 0).all()
+    assert steps[0] - steps[-1] > 0.8
+    for side in (-1, 1):
+        assert (np.diff(lightness(shade(side * np.linspace(0, 1, 101), "diverging"))) < 0.001).all()
+    for scale, anchors in ANCHORS.items():
+        assert [hexadecimal(shade(place, scale)) for place, _ in anchors] == [colour for _, colour in anchors]
+    assert hexadecimal(shade(np.float64(-np.inf), "diverging")) == ANCHORS["diverging"][0][1]
+    assert rgb("#0aff10") == (10, 255, 16)
+
+
+def test_without_a_font_for_chinese_a_png_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(painting, "CHINESE", ())
+    with pytest.raises(RequestError, match="a font that has its characters") as error:
+        painting.png(Scene(99, 99, [Label(9, 9, "猫")], ""))
+    assert "Noto Sans CJK" in error.value.hint
+    assert painting.png(Scene(99, 99, [Label(9, 9, "cat $ $x")], "")).startswith(b"\x89PNG")
+
+
+def test_without_matplotlib_a_png_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(RequestError, match=r"\.png needs matplotlib") as error:
+        painting.png(Scene(9, 9, [], ""))
+    assert "sixfold[plots]" in error.value.hint
+
+
+def test_unknown_views_are_refused_with_a_suggestion(trace):
+    with pytest.raises(RequestError, match=r"--view: expected one of attention, .*; got 'haeds'") as error:
+        view("haeds", [trace])
+    assert error.value.hint == "did you mean 'heads'?"
+    assert {*VIEWS, "masks", "training"} == set(NAMES)
