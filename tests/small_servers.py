@@ -3,8 +3,10 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.error
@@ -18,11 +20,12 @@ class Server:
     def __init__(self, *models, **settings):
         self.log = []
         arguments = [word for model in models for word in ("--model", str(model))]
+        self._config = tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".toml")  # noqa: SIM115
         if settings:
-            config = Path(models[0]).parent / f"serve-{time.monotonic_ns()}.toml"
             values = (f"{name} = {json.dumps(value)}" for name, value in settings.items())
-            config.write_text("\n".join(values), encoding="utf-8")
-            arguments += ["--config", str(config)]
+            self._config.write("\n".join(values))
+            self._config.flush()
+            arguments += ["--config", self._config.name]
         command = [sys.executable, "-m", "sixfold", "serve", "--port", "0", *arguments]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, encoding="utf-8")
         self._listens = threading.Event()
@@ -71,12 +74,28 @@ class Server:
     def __exit__(self, *_):
         self.stop(signal.SIGKILL)
         self.process.stderr.close()
+        self._config.close()
 
 
 def read(answer):
     data = answer.read()
     kind = answer.headers.get("Content-Type", "")
     return json.loads(data) if kind.startswith("application/json") else data
+
+
+def connected(server):
+    return socket.create_connection(("127.0.0.1", server.port), timeout=15)
+
+
+def sent(server, path, body, headers=None):
+    """A connection with a request on its way; whoever closes it before the answer has left."""
+    if isinstance(body, dict):
+        body, headers = json.dumps(body).encode(), {"Content-Type": "application/json"}
+    head = {"Host": "x", "Content-Length": len(body), **headers}
+    connection = connected(server)
+    lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
+    connection.sendall(f"POST {path} HTTP/1.1\r\n{lines}\r\n".encode() + body)
+    return connection
 
 
 def multipart(name, data, **fields):

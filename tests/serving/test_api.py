@@ -47,6 +47,18 @@ def test_texts_come_one_by_one_as_events(server):
     assert [value.get("translation") for value in values] == ["I love cats", "I love dogs", None]
 
 
+def test_a_stream_that_cannot_begin_is_refused_and_one_that_fails_on_the_way_says_so(server):
+    status, headers, said = server.ask("/api/v1/translate/stream", {"texts": ["我爱猫"], "target": "de"})
+    assert (status, headers["Content-Type"]) == (400, "application/json")
+    assert "expected one of zh→en, en→zh; got any→de" in said["error"]
+    # Only the second text shows that nobody knows its language.
+    status, _, said = server.ask("/api/v1/translate/stream", {"texts": ["我爱猫", "Я люблю"]})
+    assert status == 200
+    last = said.decode().strip().split("\n\n")[-1]
+    assert last.startswith("event: error\n")
+    assert "cannot tell which of zh→en, en→zh this text wants" in json.loads(last.partition("data: ")[2])["error"]
+
+
 def test_what_is_open_is_told(server):
     _, _, said = server.ask("/api/v1/models")
     assert said["directions"] == [["zh", "en"], ["en", "zh"]]

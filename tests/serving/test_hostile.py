@@ -2,12 +2,11 @@
 
 import io
 import resource
-import socket
 import time
 import zipfile
 
 import pytest
-from small_servers import Server, multipart, until
+from small_servers import Server, connected, multipart, sent, until
 
 JSON = {"Content-Type": "application/json"}
 GOOD = {"q": "我爱猫", "source": "zh", "target": "en"}
@@ -23,10 +22,6 @@ def small(models):
 def still_fine(server):
     status, _, said = server.ask("/translate", GOOD)
     assert (status, said) == (200, {"translatedText": "I love cats"})
-
-
-def connected(server):
-    return socket.create_connection(("127.0.0.1", server.port), timeout=15)
 
 
 def said_by(connection):
@@ -74,6 +69,14 @@ def test_a_body_that_never_ends_or_never_comes_is_refused(small):
 
 
 def test_what_is_too_large_is_told_so(small):
+    head = b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    for rest in (  # before it has come, if it says how much there is, or else when too much has
+        b"Content-Length: 20001\r\n\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\n" + 6 * (b"1000\r\n" + b"x" * 4096 + b"\r\n"),
+    ):
+        with connected(small) as large:
+            large.sendall(head + rest)
+            assert b"413" in large.recv(65536).split(b"\r\n")[0]
     assert small.ask("/translate", {**GOOD, "q": "我" * 20_000})[0] == 413
     assert small.ask("/translate_file", *multipart("a.txt", b"x" * 200_000, source="zh", target="en"))[0] == 413
     still_fine(small)
@@ -161,12 +164,9 @@ def test_whoever_leaves_is_not_waited_for(models):
     with Server(models["tagged"], threads=1, cache=0) as server:
         still_fine(server)
         before = server.memory()
-        text = "\\n".join("我爱猫你看书" for _ in range(2000)).encode()
-        body = b'{"texts": ["' + text + b'"], "target": "en", "beam": 16}'
-        head = "POST /api/v1/translate/stream HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        asked = {"texts": ["\n".join("我爱猫你看书" for _ in range(2000))], "target": "en", "beam": 16}
         for _ in range(10):
-            with connected(server) as leaving:
-                leaving.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            with sent(server, "/api/v1/translate/stream", asked):
                 time.sleep(0.05)
         still_fine(server)
         assert until(lambda: b"sixfold_queue_characters 0\n" in server.ask("/metrics")[2])

@@ -1,9 +1,11 @@
 """LibreTranslate's interface: its own client, others, and requests as its documentation has them."""
 
+import io
 import json
 import subprocess
 import urllib.parse
 
+import docx
 import pytest
 from libretranslatepy import LibreTranslateAPI
 from small_servers import multipart
@@ -148,6 +150,24 @@ def test_a_file_is_translated_and_fetched(server):
         assert (status, got.decode()) == (200, wanted)
         assert headers["Content-Disposition"].startswith("attachment")
         assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_a_document_tells_its_direction_by_its_prose(server):
+    """The bytes of a DOCX file are no text, and whatever the tags of a page are, they are not English."""
+    document, kept = docx.Document(), io.BytesIO()
+    document.add_paragraph("我爱猫")
+    document.save(kept)
+    for name, data, wanted in (
+        ("a.docx", kept.getvalue(), "I love cats"),
+        ("a.html", f"<section class='{'long ' * 900}'><p>我爱猫</p></section>".encode(), "I love cats"),
+        ("a.txt", b"I love cats", "我爱猫"),
+    ):
+        status, _, said = server.ask("/translate_file", *multipart(name, data, source="auto", target="auto"))
+        assert status == 200, said
+        got = server.ask(said["translatedFileUrl"].removeprefix(server.url))[2]
+        text = docx.Document(io.BytesIO(got)).paragraphs[0].text if name == "a.docx" else got.decode()
+        assert wanted in text
+        assert said["translatedFileUrl"].endswith(f"a_{'zh' if name == 'a.txt' else 'en'}{name[1:]}")
 
 
 def test_files_that_are_refused(server):

@@ -1,6 +1,8 @@
 """A server from its start to its end: models that change, signals, keys, limits, and what it says of itself."""
 
+import itertools
 import json
+import re
 import shutil
 import signal
 import socket
@@ -11,9 +13,38 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from commands import complaint, sixfold
-from small_servers import Server, until
+from small_servers import Server, multipart, sent, until
+from small_translators import WORDS
+
+from sixfold.serving.limits import Limits
+from sixfold.serving.refusal import Refusal
 
 GOOD = {"q": "我爱猫", "source": "zh", "target": "en"}
+
+
+@pytest.fixture(scope="module")
+def narrow(models):
+    """A server where everyone has one request in work."""
+    with Server(models["zh-en"], concurrent=1, cache=0, threads=1) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def hasty(models):
+    with Server(models["zh-en"], deadline=0.3, cache=0, threads=1) as started:
+        yield started
+
+
+def different(count):
+    """Sentences of which none is like another."""
+    return ["".join(words) for words in itertools.islice(itertools.product(WORDS, repeat=6), count)]
+
+
+def page(count, length=1):
+    """So many paragraphs of so many sentences."""
+    sentences = (f"{each}。" for each in different(count * length))
+    text = "".join(f"<p>{''.join(itertools.islice(sentences, length))}</p>" for _ in range(count))
+    return multipart("a.html", text.encode(), source="zh", target="en")
 
 
 def test_a_changed_model_is_opened_without_dropping_a_request(models, tmp_path):
@@ -21,6 +52,7 @@ def test_a_changed_model_is_opened_without_dropping_a_request(models, tmp_path):
     shutil.copy(models["zh-en"], model)
     with Server(model, reload=0.2) as server:
         wrong, stop = [], threading.Event()
+        server.ask("/translate", GOOD)
 
         def go_on():
             while not stop.is_set():
@@ -37,6 +69,8 @@ def test_a_changed_model_is_opened_without_dropping_a_request(models, tmp_path):
             stop.set()
         assert wrong == []
         assert server.ask("/api/v1/models")[2]["directions"] == [["zh", "en"], ["en", "zh"]]
+        assert server.ask("/translate", GOOD)[0] == 200
+        assert b"sixfold_cache_hits_total 0\n" in server.ask("/metrics")[2]  # what the old one said is forgotten
 
 
 def test_a_corrupted_model_is_told_once_and_the_old_one_goes_on(models, tmp_path):
@@ -120,19 +154,52 @@ def test_keys_are_kept_hashed_and_needed(models, tmp_path):
 
 def test_who_asks_too_often_is_told_when_to_come_back(models):
     with Server(models["zh-en"], requests_per_minute=3) as server:
-        assert [server.ask("/translate", GOOD)[0] for _ in range(3)] == [200] * 3
+        some = {**GOOD, "q": ["我爱猫", "我爱狗"]}
+        assert [server.ask("/translate", asked)[0] for asked in (some, GOOD)] == [200] * 2  # every text counts
         status, headers, said = server.ask("/translate", GOOD)
         assert (status, said) == (429, {"error": "Slowdown: 3 per 1 minute"})
         assert 1 <= int(headers["Retry-After"]) <= 20
+        # Anybody can say that it is another.
+        assert server.ask("/translate", GOOD, {"X-Forwarded-For": "10.1.2.3", "X-Real-IP": "10.1.2.3"})[0] == 429
         assert server.ask("/health")[0] == 200
+        assert {line["who"] for line in server.log if "who" in line} == {"127.0.0.1"}
 
 
-def test_who_asks_for_too_much_at_once_is_told(models):
-    with Server(models["zh-en"], concurrent=1, cache=0, threads=1) as server, ThreadPoolExecutor(8) as pool:
+def test_what_may_be_asked_fills_up_evenly_and_for_each_by_itself():
+    now = 0.0
+    limits = Limits(per_minute=60, concurrent=0, clock=lambda: now)
+    limits.take("anna", 60)
+    limits.take("bert", 90)  # dearer than all of it
+    for who in ("anna", "bert"):
+        with pytest.raises(Refusal) as refused:
+            limits.take(who, 5)
+        assert refused.value.retry_after == 5
+    now = 5.0
+    limits.take("anna", 5)
+    now = 1000.0
+    limits.take("bert", 60)
+    with pytest.raises(Refusal):  # what was not used for long is not saved up
+        limits.take("bert")
+
+
+def test_who_asks_for_too_much_at_once_is_told(narrow):
+    with ThreadPoolExecutor(8) as pool:
         long = {**GOOD, "q": [f"{number}我爱猫你看书。" * 30 for number in range(20)]}
-        found = [each.result()[0] for each in [pool.submit(server.ask, "/translate", long) for _ in range(8)]]
+        found = [each.result()[0] for each in [pool.submit(narrow.ask, "/translate", long) for _ in range(8)]]
     assert 200 in found
     assert 429 in found
+
+
+def test_a_stream_that_its_client_leaves_gives_its_place_back(narrow):
+    asked = {"texts": [f"{each}。" * 14 for each in different(1000)], "target": "en", "beam": 1}
+    for part in (b"", b"HTTP/1.1 200", b"event: translation"):  # before it begins, and while it goes on
+        with sent(narrow, "/api/v1/translate/stream", asked) as leaving:
+            seen = b""
+            while part not in seen:
+                seen += leaving.recv(100)
+            if part:
+                assert narrow.ask("/translate", GOOD)[0] == 429
+        assert until(lambda: narrow.ask("/translate", GOOD)[0] == 200)
 
 
 def test_a_full_queue_is_told_at_once(models):
@@ -144,11 +211,30 @@ def test_a_full_queue_is_told_at_once(models):
     assert all(headers["Retry-After"] for status, headers, _ in done if status == 503)
 
 
-def test_an_answer_that_takes_too_long_is_given_up(models):
-    with Server(models["zh-en"], deadline=0.2, cache=0, threads=1) as server:
-        long = {**GOOD, "q": [f"{number}我爱猫你看书。" * 40 for number in range(100)]}
-        assert server.ask("/translate", long)[0] == 504
-        assert until(lambda: server.ask("/translate", GOOD)[0] == 200)
+def test_an_answer_that_takes_too_long_is_given_up_but_a_stream_may_take_its_time(hasty):
+    long = {"texts": [f"{each}。" * 14 for each in different(150)], "target": "en"}
+    assert hasty.ask("/api/v1/translate", long)[0] == 504
+    assert until(lambda: hasty.ask("/translate", GOOD)[0] == 200)
+    assert hasty.ask("/api/v1/translate/stream", long)[2].endswith(b'event: done\ndata: {"count": 150}\n\n')
+
+
+def test_a_document_that_takes_too_long_makes_room_for_others(hasty):
+    long = page(10_000, 4)  # its time is up while it is still read
+    with ThreadPoolExecutor(2) as pool:  # as many as are in work at once
+        assert {each[0] for each in pool.map(lambda _: hasty.ask("/translate_file", *long), range(2))} == {504}
+    assert until(lambda: hasty.ask("/translate_file", *page(1))[0] == 200)
+
+
+def test_a_document_that_its_client_leaves_makes_room_for_others(narrow):
+    def batches():
+        return int(re.search(rb"sixfold_batch_texts_count (\d+)", narrow.ask("/metrics")[2])[1])
+
+    for _ in range(2):  # as many as are in work at once
+        before = batches()
+        with sent(narrow, "/translate_file", *page(3000, 8)):
+            assert until(lambda before=before: batches() > before)
+        assert until(lambda: narrow.ask("/translate", GOOD)[0] == 200)
+    assert narrow.ask("/translate_file", *page(1), timeout=20)[0] == 200
 
 
 def test_several_models_and_the_way_through_english(models):

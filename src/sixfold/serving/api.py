@@ -55,50 +55,47 @@ class Api:
 
     async def translate(self, asked: TranslateAsked, request: Request) -> Json:
         """Texts into translations, with scores, warnings and, if asked for, what is inside."""
-        with self._desk.admitted(request, "", asked.texts):
-            found = await self._service.translate(asked.texts, way_of(asked), asked.pivot)
-            return Json({"translations": [each.to_dict(asked.details) for each in found]})
+        self._desk.admit(request, "", asked.texts)
+        found = await self._service.translate(asked.texts, way_of(asked), asked.pivot)
+        return Json({"translations": [each.to_dict(asked.details) for each in found]})
 
     async def stream(self, asked: TranslateAsked, request: Request) -> StreamingResponse:
         """The same as server-sent events: `translation` with its index for each text, then `done`."""
-        admitted = self._desk.admitted(request, "", asked.texts)
-        admitted.__enter__()  # refused now, while the status can still say so; worked on later
+        self._desk.admit(request, "", asked.texts)
+        self._service.check(way_of(asked), asked.pivot)  # while the status can still say so
 
         async def events() -> AsyncIterator[bytes]:
-            try:
-                async with asyncio.TaskGroup() as group:
-                    waiting = [
-                        group.create_task(self._service.translate([text], way_of(asked), asked.pivot))
-                        for text in asked.texts
-                    ]
-                    for index, task in enumerate(waiting):
-                        (each,) = await task
-                        yield event("translation", {"index": index, **each.to_dict(asked.details)})
-                yield event("done", {"count": len(waiting)})
-            finally:
-                admitted.__exit__(None, None, None)
+            async with asyncio.TaskGroup() as group:
+                waiting = [
+                    group.create_task(self._service.translate([text], way_of(asked), asked.pivot))
+                    for text in asked.texts
+                ]
+                for index, task in enumerate(waiting):
+                    (each,) = await task
+                    yield event("translation", {"index": index, **each.to_dict(asked.details)})
+            yield event("done", {"count": len(waiting)})
 
         return StreamingResponse(told_apart(events()), media_type="text/event-stream")
 
     async def alternatives(self, asked: AlternativesAsked, request: Request) -> Json:
         """What may come next after a prefix, each with the rest translated anew from there."""
-        with self._desk.admitted(request, "", [asked.text]):
-            found = await self._service.ask(
-                lambda translator: translator.alternatives(
-                    asked.text, asked.prefix, asked.count, asked.source, asked.target
-                )
+        self._desk.admit(request, "", [asked.text])
+        found = await self._service.ask(
+            lambda translator: translator.alternatives(
+                asked.text, asked.prefix, asked.count, asked.source, asked.target
             )
-            return Json({"translations": [each.to_dict() for each in found]})
+        )
+        return Json({"translations": [each.to_dict() for each in found]})
 
     async def score(self, asked: ScoreAsked, request: Request) -> Json:
         """How likely the model finds a translation that is given, piece by piece."""
-        with self._desk.admitted(request, "", [asked.text, asked.translation]):
-            said = await self._service.ask(
-                lambda translator: translator.score(asked.text, asked.translation, asked.source, asked.target).to_dict(
-                    details=True
-                )
+        self._desk.admit(request, "", [asked.text, asked.translation])
+        said = await self._service.ask(
+            lambda translator: translator.score(asked.text, asked.translation, asked.source, asked.target).to_dict(
+                details=True
             )
-            return Json({"translations": [said]})
+        )
+        return Json({"translations": [said]})
 
     async def models(self) -> Json:
         """What is open: directions, and each file with its card."""

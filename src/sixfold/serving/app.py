@@ -18,6 +18,8 @@ from sixfold import __version__
 from sixfold.errors import SixfoldError
 from sixfold.serving.api import make_api
 from sixfold.serving.desk import Desk
+from sixfold.serving.explore import make_explore
+from sixfold.serving.explore_model import make_inside
 from sixfold.serving.files import Files
 from sixfold.serving.gate import Gate, Log, log_line
 from sixfold.serving.libre import make_libre
@@ -28,6 +30,7 @@ from sixfold.serving.options import ServeOptions
 from sixfold.serving.pages import interface_page
 from sixfold.serving.refusal import Json, Refusal
 from sixfold.serving.service import Service
+from sixfold.serving.site import make_site
 
 
 def make_app(options: ServeOptions, models: Models, log: Log = log_line) -> ASGIApp:
@@ -42,6 +45,9 @@ def make_app(options: ServeOptions, models: Models, log: Log = log_line) -> ASGI
         add_own_routes(app, desk, metrics)
         app.include_router(make_api(desk))
         app.include_router(make_libre(desk, Files()))
+        app.include_router(make_explore(desk))
+        app.include_router(make_inside(desk))
+        app.include_router(make_site())
         watch = asyncio.create_task(keep_fresh(models, options.reload, log))
         log({"event": "ready", "directions": models.directions})
         yield

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 from sixfold.config import TranslateOptions
 from sixfold.errors import RequestError, SixfoldError
 from sixfold.translation.glossary import Glossary
-from sixfold.translation.result import Candidate, Details, Link, Notice, Token, Translation
+from sixfold.translation.result import Candidate, Details, Link, Notice, Sentence, Token, Translation
 
 BUSY = (429, 502, 503, 504)  # come back later; all that is asked here may be asked twice
 
@@ -80,6 +80,7 @@ def translation_of(said: dict[str, Any]) -> Translation:
               for each in said.get("tokens") or ()),
         tuple(Link(tuple(each["target"]), tuple(each["source"]), each["weight"])
               for each in said.get("alignment") or ()),
+        tuple(Sentence(tuple(each["source"]), tuple(each["target"])) for each in said.get("sentences") or ()),
     )  # fmt: skip
     return Translation(
         said["source"], said["translation"], said["score"], (said["from"], said["to"]),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,9 +22,8 @@ class Desk:
     limits: Limits
     keys: Keys | None
 
-    @contextmanager
-    def admitted(self, request: Request, key: str, texts: list[str]) -> Iterator[None]:
-        """A request that may be worked on: known, not too much, not too often."""
+    def admit(self, request: Request, key: str, texts: list[str]) -> None:
+        """Refuse one that is unknown, too much or too often; others count as in work until they are answered."""
         who = self._who(request, key)
         size = sum(map(len, texts))
         request.scope["state"]["told"] = {"who": who, "texts": len(texts), "characters": size}
@@ -36,8 +33,7 @@ class Desk:
         if size > most.max_characters:
             raise Refusal(400, f"Invalid request: request ({size}) exceeds text limit ({most.max_characters})")
         self.limits.take(who, max(1, len(texts)))
-        with self.limits.working(who):
-            yield
+        request.scope["state"]["held"].enter_context(self.limits.working(who))
 
     def _who(self, request: Request, key: str) -> str:
         """The name of a key, or an address."""

@@ -9,6 +9,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,8 @@ class Gate:
             return
         began, status = time.perf_counter(), 0
         name = secrets.token_hex(6)
-        scope.setdefault("state", {})["request"] = name
+        held = ExitStack()  # what is let go of when the answer is out
+        scope.setdefault("state", {})["held"] = held
 
         async def answer(message: Message) -> None:
             nonlocal status
@@ -78,6 +80,7 @@ class Gate:
             where = f"{Path(frame.filename).name}:{frame.lineno}"
             scope["state"].setdefault("told", {})["fault"] = f"{type(error).__name__} in {where}"
         finally:
+            held.close()
             seconds = time.perf_counter() - began
             route = getattr(scope.get("route"), "path", "other")
             self._metrics.answered(scope["method"], route, status, seconds)

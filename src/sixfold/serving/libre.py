@@ -18,7 +18,7 @@ from sixfold.serving.desk import Desk, suggest
 from sixfold.serving.files import Files
 from sixfold.serving.libre_schema import SCHEMAS
 from sixfold.serving.refusal import Json, Refusal
-from sixfold.translation.document import FORMATS, format_of
+from sixfold.translation.document import FORMATS, format_of, prose_of
 from sixfold.translation.plan import replace_surrogates
 from sixfold.translation.result import Translation
 
@@ -31,6 +31,7 @@ NAMES = {
     "ru": "Russian", "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese", "zh": "Chinese",
 }  # fmt: skip
 SUFFIXES = (".txt", *(suffix for form in FORMATS.values() for suffix in form.suffixes))
+SAMPLE = 4000  # characters of a document that tell its language
 BAD = "The browser (or proxy) sent a request that this server could not understand."
 
 
@@ -195,16 +196,16 @@ class Routes:
         """A text, or a list of them in JSON."""
         fields = await fields_of(request)
         texts = texts_of(fields)
-        with self._desk.admitted(request, key_of(fields), texts):
-            return Json(await self._libre.translate(fields, texts))
+        self._desk.admit(request, key_of(fields), texts)
+        return Json(await self._libre.translate(fields, texts))
 
     async def detect(self, request: Request) -> Response:
         """Which of the known languages a text is in."""
         fields = await fields_of(request)
         texts = texts_of(fields)
-        with self._desk.admitted(request, key_of(fields), texts):
-            found = [self._service.language(text) for text in texts]
-            return Json([{"confidence": sure, "language": outside(code)} for code, sure in found])
+        self._desk.admit(request, key_of(fields), texts)
+        found = [self._service.language(text) for text in texts]
+        return Json([{"confidence": sure, "language": outside(code)} for code, sure in found])
 
     async def languages(self) -> Response:
         """What can be translated into what."""
@@ -232,11 +233,11 @@ class Routes:
             raise Refusal(403, "Suggestions are disabled on this server.")
         text, better = wanted(fields, "q"), wanted(fields, "s")
         source, target, _ = self._libre.languages(fields, text)
-        with self._desk.admitted(request, key_of(fields), [text, better]):
-            # One file for each direction: its columns are what `sixfold finetune` expects.
-            path = Path(self._options.suggestions)
-            suggest(path.with_name(f"{path.stem}.{source}-{target}{path.suffix or '.tsv'}"), text, better)
-            return Json({"success": True})
+        self._desk.admit(request, key_of(fields), [text, better])
+        # One file for each direction: its columns are what `sixfold finetune` expects.
+        path = Path(self._options.suggestions)
+        suggest(path.with_name(f"{path.stem}.{source}-{target}{path.suffix or '.tsv'}"), text, better)
+        return Json({"success": True})
 
     async def translate_file(self, request: Request) -> Response:
         """A document; the answer says where the translated one is to be had."""
@@ -249,17 +250,29 @@ class Routes:
         name = PurePath((upload.filename or "").replace("\\", "/"))
         if not name.name:
             raise Refusal(400, "Invalid request: missing file parameter")
-        with self._desk.admitted(request, key_of(fields), []):
-            for each in ("source", "target"):
-                wanted(fields, each)
-            if name.suffix.lower() not in SUFFIXES:
-                raise Refusal(400, "Invalid request: file format not supported")
-            data = await upload.read()
-            source, target, _ = self._libre.languages(fields, data[:4000].decode("utf-8", "replace"))
-            self._libre.check_pair(source, target)
-            said = await self._document(name.name, data, source, target)
-            address = self._files.keep(said, f"{name.stem}_{target}{name.suffix}")
-            return Json({"translatedFileUrl": f"{request.base_url}download_file/{address}"})
+        self._desk.admit(request, key_of(fields), [])
+        for each in ("source", "target"):
+            wanted(fields, each)
+        if name.suffix.lower() not in SUFFIXES:
+            raise Refusal(400, "Invalid request: file format not supported")
+        data = await upload.read()
+        source, target = await self._directed(fields, name.name, data)
+        self._libre.check_pair(source, target)
+        said = await self._document(name.name, data, source, target)
+        address = self._files.keep(said, f"{name.stem}_{target}{name.suffix}")
+        return Json({"translatedFileUrl": f"{request.base_url}download_file/{address}"})
+
+    async def _directed(self, fields: dict[str, Any], name: str, data: bytes) -> tuple[str, str]:
+        """Where they are `auto`, the source is told by the script of the prose, and the target by the first model."""
+        form, text = format_of(Path(name)), ""
+        if fields["source"] == "auto":
+            opening = data[:SAMPLE].decode("utf-8", "replace")
+            text = await self._service.ask(lambda _: prose_of(data, form, name)[:SAMPLE] if form else opening)
+        if fields["target"] == "auto":
+            source = self._service.language(text)[0] if fields["source"] == "auto" else inside(fields["source"])
+            fields |= {"target": next((to for one, to in self._service.models.directions if one == source), source)}
+        source, target, _ = self._libre.languages(fields, text)
+        return source, target
 
     async def _document(self, name: str, data: bytes, source: str, target: str) -> bytes:
         form = format_of(Path(name))

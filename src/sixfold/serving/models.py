@@ -10,6 +10,7 @@ from typing import Any
 
 from sixfold import modelfile
 from sixfold.errors import SixfoldError
+from sixfold.explorer.explore import Explorer
 from sixfold.translation.translator import Translator
 
 Stamp = tuple[tuple[int, int, int], ...]
@@ -20,6 +21,7 @@ class Opened:
 
     def __init__(self, paths: Sequence[Path], threads: int | None) -> None:
         self.translator = Translator(list(paths), "cpu", threads)
+        self.explorer = Explorer(self.translator)
         self.cards: list[dict[str, Any]] = [
             {"name": path.stem, "checksum": file.checksum, "bytes": path.stat().st_size, "card": file.card}
             for path in paths
@@ -27,6 +29,10 @@ class Opened:
         ]
         self.users = 0
         self.is_replaced = False
+
+    def close(self) -> None:
+        self.explorer.close()
+        self.translator.close()
 
 
 class Models:
@@ -40,19 +46,19 @@ class Models:
         self.generation = 0
 
     @contextmanager
-    def borrow(self) -> Iterator[Translator]:
+    def borrow(self) -> Iterator[Opened]:
         """It stays open until it is given back."""
         with self._lock:
             opened = self._opened
             opened.users += 1
         try:
-            yield opened.translator
+            yield opened
         finally:
             with self._lock:
                 opened.users -= 1
                 is_last = opened.is_replaced and not opened.users
             if is_last:
-                opened.translator.close()
+                opened.close()
 
     @property
     def directions(self) -> list[tuple[str, str]]:
@@ -82,11 +88,11 @@ class Models:
             self.generation += 1
             is_idle = not old.users
         if is_idle:
-            old.translator.close()
+            old.close()
         return f"opened {names} again, as it has changed"
 
     def close(self) -> None:
-        self._opened.translator.close()
+        self._opened.close()
 
     def _look(self) -> Stamp:
         found = [path.stat() for path in self._paths]

@@ -72,6 +72,11 @@ class LinkSaid(BaseModel):
     weight: float
 
 
+class SentenceSaid(BaseModel):
+    source: Span
+    target: Span
+
+
 class CandidateSaid(BaseModel):
     text: str
     score: float
@@ -84,7 +89,7 @@ class NoticeSaid(BaseModel):
 
 
 class TranslationSaid(BaseModel):
-    """`from` and `to` are the languages; `tokens` and `alignment` are there when details were asked for."""
+    """`from` and `to` are the languages; the last three are there when details were asked for."""
 
     source: str
     translation: str
@@ -96,6 +101,7 @@ class TranslationSaid(BaseModel):
     warnings: list[NoticeSaid]
     tokens: list[TokenSaid] | None = None
     alignment: list[LinkSaid] | None = None
+    sentences: list[SentenceSaid] | None = None
 
 
 class TranslationsSaid(BaseModel):

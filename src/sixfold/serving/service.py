@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from sixfold.config import TranslateOptions
-from sixfold.errors import RequestError
+from sixfold.explorer.explore import Explorer
 from sixfold.serving.batcher import Batcher, Full, Way
 from sixfold.serving.cache import Cache
 from sixfold.serving.metrics import Metrics
-from sixfold.serving.models import Models
+from sixfold.serving.models import Models, Opened
 from sixfold.serving.options import ServeOptions
 from sixfold.serving.refusal import Refusal
 from sixfold.text.languages import SCRIPTS, count, guess_language, letters
@@ -67,22 +67,48 @@ class Service:
         self._metrics.counts["cache_hits"] += len(texts) - len(missing)
         return [known for text in texts if (known := found[text]) is not None]
 
+    def check(self, way: Way, pivot: bool = False) -> None:
+        """Refuse languages that no model here has, before any text is read."""
+        source = PIVOT if pivot and self._needs_pivot(way) else way.source
+        with self.models.borrow() as opened:
+            opened.translator.check_told(source, way.target)
+
     async def document(self, data: bytes, form: str, way: Way, name: str = "document") -> tuple[bytes, Report]:
         """Its sentences wait with those of other requests."""
-        loop = asyncio.get_running_loop()
+        loop, asked = asyncio.get_running_loop(), list[Future[list[Translation]]]()
+        is_left = False
+
+        def wait_for(texts: Sequence[str], its: Way) -> list[Translation]:
+            asked.append(asyncio.run_coroutine_threadsafe(self.translate(texts, its), loop))
+            if is_left:  # while the document was read, or between two questions
+                asked[-1].cancel()
+            return asked[-1].result()
 
         def work(translator: Translator) -> tuple[bytes, Report]:
-            shared: Any = Shared(translator, lambda texts, asked: self._wait_for(loop, texts, asked))
+            shared: Any = Shared(translator, wait_for)
             return translate_document(shared, data, form, way.source, way.target, way.options, name, way.glossary)
 
-        return await self.ask(work)
+        try:
+            return await self.ask(work)
+        except asyncio.CancelledError:  # nobody waits for it: the thread must not go on for hours
+            is_left = True
+            for each in asked:
+                each.cancel()
+            raise
 
     async def ask(self, work: Callable[[Translator], Result]) -> Result:
         """What a translator can do besides, in a thread."""
 
+        return await self._in_thread(lambda opened: work(opened.translator))
+
+    async def look(self, work: Callable[[Explorer], Result]) -> Result:
+        """What is inside, in a thread too."""
+        return await self._in_thread(lambda opened: work(opened.explorer))
+
+    async def _in_thread(self, work: Callable[[Opened], Result]) -> Result:
         def done() -> Result:
-            with self.models.borrow() as translator:
-                return work(translator)
+            with self.models.borrow() as opened:
+                return work(opened)
 
         return await asyncio.get_running_loop().run_in_executor(self._pool, done)
 
@@ -115,7 +141,8 @@ class Service:
         }
 
     def _tokens(self, said: Sequence[Translation]) -> int:
-        with self.models.borrow() as translator:
+        with self.models.borrow() as opened:
+            translator = opened.translator
             # It may be another than the one that has said it.
             ways = {each.languages for each in said}.intersection(translator.directions)
             known = {way: translator.direction("", *way).tokenizer for way in ways}
@@ -127,14 +154,11 @@ class Service:
         return PIVOT not in (source, way.target) and (source, way.target) not in known and (source, PIVOT) in known
 
     def _translate_now(self, texts: Sequence[str], way: Way) -> list[Translation]:
-        with self.models.borrow() as translator:
-            found = translator.translate_batch(texts, way.source, way.target, way.options, way.glossary)
+        with self.models.borrow() as opened:
+            found = opened.translator.translate_batch(texts, way.source, way.target, way.options, way.glossary)
             for each in found if way.details else ():
                 _ = each.tokens  # worked out while the model is open
             return found
-
-    def _wait_for(self, loop: asyncio.AbstractEventLoop, texts: Sequence[str], way: Way) -> list[Translation]:
-        return asyncio.run_coroutine_threadsafe(self.translate(texts, way), loop).result()
 
 
 class Shared:
@@ -155,7 +179,7 @@ class Shared:
         glossary: Glossary | None = None,
         _memory: Memory | None = None,
     ) -> list[Translation]:
-        return self._translate(texts, Way(source, target, options or TranslateOptions(), glossary, details=True))
+        return self._translate(texts, Way(source, target, options or TranslateOptions(), glossary))
 
     def translate(
         self,
@@ -166,11 +190,3 @@ class Shared:
         glossary: Glossary | None = None,
     ) -> Translation:
         return self.translate_batch([text], source, target, options, glossary)[0]
-
-
-def check_languages(service: Service, source: str | None, target: str) -> None:
-    known = service.models.directions
-    if target not in {other for _, other in known}:
-        raise RequestError(f"{target} is not supported")
-    if source is not None and source not in {one for one, _ in known}:
-        raise RequestError(f"{source} is not supported")

@@ -1,0 +1,149 @@
+"""What the server tells of a pass is what Python finds, and the page's files are served as they are."""
+
+import gzip
+
+import numpy as np
+import pytest
+from safetensors.numpy import load
+
+from sixfold import modelfile
+from sixfold.explorer.beam import free_run, search_tree
+from sixfold.explorer.embeddings import neighbours, plane, similar, similar_sentences
+from sixfold.explorer.explore import explore
+from sixfold.explorer.forward import sinusoids
+from sixfold.explorer.influence import aligners, influence
+from sixfold.serving.site import STATIC
+
+ASKED = {"text": "我爱猫。", "source": "zh", "target": "en"}
+EXPLORE = "/api/v1/explore"
+
+
+@pytest.fixture(scope="module")
+def trace(models):
+    return explore("我爱猫。", model=models["tagged"], source="zh", target="en")
+
+
+def test_a_sentence_is_told_as_python_finds_it(server, trace):
+    status, _, said = server.ask(EXPLORE, {**ASKED, "top": 3})
+    assert status == 200
+    expected = trace.to_dict(3)
+    assert set(said) == set(expected)
+    assert said["source"]["texts"] == trace.source.texts
+    assert said["arrays"] == expected["arrays"]
+    for one, other in zip(said["steps"], expected["steps"], strict=True):
+        assert one["probability"] == pytest.approx(other["probability"], abs=1e-6)
+        assert [each["text"] for each in one["choices"]] == [each["text"] for each in other["choices"]]
+
+
+def test_arrays_come_in_16_or_32_bits_whole_or_one_row(server, trace):
+    name = "decoder.layers.0.cross_attention.weights"
+    status, headers, body = server.ask(f"{EXPLORE}/arrays", {**ASKED, "names": [name, "logits"], "half": True})
+    assert (status, headers["Content-Type"]) == (200, "application/octet-stream")
+    half = load(body)
+    assert half[name].dtype == np.float16
+    assert np.allclose(half[name], trace[name], atol=1e-3)
+    row = load(server.ask(f"{EXPLORE}/arrays", {**ASKED, "names": ["logits"], "row": 1})[2])
+    assert np.allclose(row["logits"], trace["logits"][1], atol=1e-5)
+    assert row["logits"].dtype == np.float32
+
+
+def test_heads_are_switched_off(server, trace):
+    _, _, said = server.ask(f"{EXPLORE}/arrays", {**ASKED, "translation": trace.translation, "names": ["logits"],
+                                                  "off": ["cross.0.0", "encoder.0.1"]})  # fmt: skip
+    off = explore(ASKED["text"], trace.translation, trace.model, "zh", "en", ["cross.0.0", "encoder.0.1"])
+    assert np.allclose(load(said)["logits"], off["logits"], atol=1e-5)
+    assert not np.allclose(off["logits"], trace["logits"], atol=1e-2)
+
+
+def test_searches_are_told(server, trace):
+    _, _, said = server.ask(f"{EXPLORE}/beam", {**ASKED, "beam": 2})
+    expected = search_tree(trace, 2)
+    assert said["best"] == expected.best
+    assert [node["token"] for node in said["nodes"]] == [node.token for node in expected.nodes]
+    _, _, said = server.ask(f"{EXPLORE}/free", ASKED)
+    assert [step["wrote"] for step in said["steps"]] == [step.wrote for step in free_run(trace)]
+
+
+def test_the_heads_that_align_are_measured(server, trace):
+    _, _, said = server.ask(f"{EXPLORE}/aligners", ASKED)
+    assert np.allclose(said["influence"], influence(trace), atol=1e-4)
+    assert [each["head"] for each in said["aligners"]] == [str(each.head) for each in aligners(trace)]
+
+
+def test_the_merges_of_both_sides_are_told(server, trace):
+    _, _, said = server.ask(f"{EXPLORE}/merges", ASKED)
+    pieces = [piece.strip() for word in said["target"] for piece in word["stages"][-1]]
+    assert pieces == trace.predicted.texts[:-1]
+    assert "".join(word["text"] for word in said["source"]) == ASKED["text"]
+
+
+def test_the_masks_of_a_batch_are_told(server):
+    _, _, said = server.ask(f"{EXPLORE}/masks", {"texts": ["我爱猫", "我"], "source": "zh", "target": "en"})
+    assert said["padding"] == [[True] * 5, [True] * 3 + [False] * 2]
+    assert said["both"][1][4] == [True] * 3 + [False] * 2
+    assert server.ask(f"{EXPLORE}/masks", {"texts": ["我" * 200], "source": "zh", "target": "en"})[0] == 400
+
+
+def test_words_are_compared(server, models):
+    model = modelfile.load(models["tagged"])
+    two = {"one": "cats", "other": "dogs"}
+    assert server.ask(f"{EXPLORE}/similar", two)[2]["cosine"] == pytest.approx(similar(model, "cats", "dogs"), abs=1e-5)
+    both = {"one": "I love cats", "other": "I love dogs", "sentences": True}
+    expected = similar_sentences(model, both["one"], both["other"])
+    assert server.ask(f"{EXPLORE}/similar", both)[2]["cosine"] == pytest.approx(expected, abs=1e-5)
+    said = server.ask(f"{EXPLORE}/neighbours", {"word": "cats", "count": 3})[2]["neighbours"]
+    assert [each["id"] for each in said] == [each.id for each in neighbours(model, "cats", 3)]
+    points = server.ask(f"{EXPLORE}/plane", {"words": ["cats", "dogs", "water"]})[2]["points"]
+    assert np.allclose([[each["x"], each["y"]] for each in points], plane(model, ["cats", "dogs", "water"]), atol=1e-4)
+
+
+def test_the_model_itself_is_told(server, models):
+    model = modelfile.load(models["tagged"])
+    found = load(server.ask(f"{EXPLORE}/positions", {"length": 9})[2])
+    table = sinusoids(np.arange(9), model.config.model.d_model, model.config.model.position_layout)
+    assert np.allclose(found["table"], table, atol=1e-6)
+    assert np.allclose(found["products"], table @ table.T, atol=1e-4)
+    _, _, said = server.ask(f"{EXPLORE}/shapes", {})
+    assert said["total"] == sum(each.size for each in model.weights().values())
+    assert sum(part["count"] for part in said["parts"]) == said["total"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("", {"text": ""}, 422),
+        ("", {"text": "  "}, 400),
+        ("", {"text": "我" * 300, "source": "zh", "target": "en"}, 400),
+        ("", {**ASKED, "target": "fr"}, 400),
+        ("", {**ASKED, "off": ["cross.9.9"]}, 400),
+        ("", {**ASKED, "model": "another"}, 400),
+        ("/arrays", {**ASKED, "names": ["nothing"]}, 400),
+        ("/arrays", {**ASKED, "names": []}, 422),
+        ("/arrays", {**ASKED, "names": ["logits"], "row": 999}, 400),
+        ("/beam", {**ASKED, "beam": 99}, 422),
+        ("/positions", {"length": 10**9}, 422),
+    ],
+)
+def test_what_cannot_be_is_refused(server, path, body, status):
+    found, _, said = server.ask(EXPLORE + path, body)
+    assert found == status
+    assert said["error"]
+
+
+def test_the_page_is_served_as_it_is_and_nothing_beside_it(server):
+    status, headers, body = server.ask("/")
+    assert (status, body) == (200, (STATIC / "index.html").read_bytes())
+    assert "default-src 'self'" in headers["Content-Security-Policy"]
+    files = [path for path in STATIC.rglob("*") if path.is_file() and path.name != "index.html"]
+    assert len(files) > 10
+    for path in files:
+        status, headers, body = server.ask(f"/static/{path.relative_to(STATIC).as_posix()}")
+        assert (status, body) == (200, path.read_bytes())
+        kinds = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+        assert headers["Content-Type"].startswith(kinds[path.suffix])
+    _, headers, body = server.ask("/static/app.js", headers={"Accept-Encoding": "gzip"})
+    assert headers["Content-Encoding"] == "gzip"
+    assert gzip.decompress(body) == (STATIC / "app.js").read_bytes()
+    assert server.ask("/static/app.js", headers={"If-None-Match": server.ask("/static/app.js")[1]["ETag"]})[0] == 304
+    for path in ("/static/", "/static/../app.py", "/static/%2e%2e/app.py", "/static/nothing.js", "/index.html"):
+        assert server.ask(path)[0] == 404
