@@ -1,0 +1,101 @@
+/** Elements made in one expression: a tag, its properties, what is inside. */
+
+/** @typedef {Node | string | number | null | undefined | false} Child */
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/**
+ * An HTML element. A property that begins with `on` is a listener, `dataset` and `style` are tables, the rest are
+ * attributes; what is null, undefined or false is left out.
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Record<string, any>} [properties]
+ * @param {...(Child | Child[])} children
+ * @returns {HTMLElementTagNameMap[Tag]}
+ */
+export function h(tag, properties = {}, ...children) {
+  const element = document.createElement(tag);
+  fill(element, properties, children);
+  return element;
+}
+
+/**
+ * An SVG element.
+ * @template {keyof SVGElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Record<string, any>} [properties]
+ * @param {...(Child | Child[])} children
+ * @returns {SVGElementTagNameMap[Tag]}
+ */
+export function s(tag, properties = {}, ...children) {
+  const element = document.createElementNS(SVG, tag);
+  fill(element, properties, children);
+  return element;
+}
+
+/**
+ * @param {HTMLElement | SVGElement} element
+ * @param {Record<string, any>} properties
+ * @param {(Child | Child[])[]} children
+ */
+function fill(element, properties, children) {
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2).toLowerCase(), value);
+    else if (name === "dataset") Object.assign(element.dataset, value);
+    else if (name === "style") for (const [key, its] of Object.entries(value)) element.style.setProperty(key, String(its));
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.flat().filter(isThere).map((child) => (typeof child === "number" ? String(child) : child)));
+}
+
+/**
+ * @param {Child} child
+ * @returns {child is Node | string | number}
+ */
+function isThere(child) {
+  return child !== null && child !== undefined && child !== false;
+}
+
+/**
+ * Everything in it replaced.
+ * @param {Element} element
+ * @param {...(Child | Child[])} children
+ */
+export function refill(element, ...children) {
+  element.replaceChildren(
+    ...children.flat().filter(isThere).map((child) => (typeof child === "number" ? String(child) : child)),
+  );
+}
+
+/**
+ * Said to who listens to the page instead of looking at it.
+ * @param {string} text
+ */
+export function announce(text) {
+  const live = document.getElementById("live");
+  if (live) live.textContent = text;
+}
+
+/**
+ * The last call of a quick series, after a rest.
+ * @template {any[]} Arguments
+ * @param {number} milliseconds
+ * @param {(...values: Arguments) => void} work
+ * @returns {(...values: Arguments) => void}
+ */
+export function settled(milliseconds, work) {
+  let timer = 0;
+  return (...values) => {
+    clearTimeout(timer);
+    timer = window.setTimeout(() => work(...values), milliseconds);
+  };
+}
+
+/**
+ * Text that is safe inside of markup.
+ * @param {unknown} text
+ */
+export function escape(text) {
+  return String(text).replace(/[&<>"']/g, (letter) => `&#${letter.charCodeAt(0)};`);
+}

@@ -1,0 +1,40 @@
+/** The interface in English and Chinese: each screen has a table of its words, and this picks the side. */
+
+import { get } from "./state.js";
+
+/** @typedef {{en: string, zh: string}} Words */
+
+/** @returns {"en" | "zh"} */
+export function language() {
+  const chosen = get("lang") || navigator.language;
+  return chosen.toLowerCase().startsWith("zh") ? "zh" : "en";
+}
+
+/**
+ * The words in the language of the interface; {0}, {1} … are replaced by the values.
+ * @param {Words} words
+ * @param {...(string | number)} values
+ */
+export function t(words, ...values) {
+  return words[language()].replace(/\{(\d)\}/g, (_, place) => String(values[Number(place)] ?? ""));
+}
+
+/** @type {Record<string, Words>} */
+const LANGUAGES = {
+  zh: { en: "Chinese", zh: "中文" },
+  en: { en: "English", zh: "英文" },
+  de: { en: "German", zh: "德文" },
+  fr: { en: "French", zh: "法文" },
+  es: { en: "Spanish", zh: "西班牙文" },
+  ja: { en: "Japanese", zh: "日文" },
+  ko: { en: "Korean", zh: "韩文" },
+  ru: { en: "Russian", zh: "俄文" },
+};
+
+/**
+ * What a language is called; its code where that is all we know.
+ * @param {string} code
+ */
+export function languageName(code) {
+  return code in LANGUAGES ? t(LANGUAGES[code]) : code;
+}

@@ -1,0 +1,87 @@
+/** A panel: a title, what it shows, and its export as PNG, SVG and data. */
+
+import { h } from "./dom.js";
+import { t } from "./language.js";
+
+const WORDS = {
+  save: { en: "Save {0} as {1}", zh: "将{0}保存为 {1}" },
+  data: { en: "data", zh: "数据" },
+};
+
+/**
+ * @typedef {object} Exports
+ * @property {() => string} svg the picture by itself
+ * @property {() => string | object | Promise<string | object>} data text is a table (CSV), anything else becomes JSON
+ */
+
+let count = 0;
+
+/**
+ * @param {string} title
+ * @param {(import("./dom.js").Child)[]} body
+ * @param {Exports | null} [exports]
+ * @param {string} [note] a sentence below the title
+ */
+export function panel(title, body, exports = null, note = "") {
+  const id = `panel-${++count}`;
+  return h(
+    "section",
+    { class: "panel", "aria-labelledby": id },
+    h("div", { class: "panel-head" }, h("h2", { id }, title), exports && buttons(title, exports)),
+    note && h("p", { class: "note" }, note),
+    ...body,
+  );
+}
+
+/**
+ * @param {string} title
+ * @param {Exports} exports
+ */
+export function buttons(title, exports) {
+  const name = title.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "");
+  /** @type {[string, string, () => void][]} */
+  const kinds = [
+    ["PNG", "png", async () => download(`${name}.png`, await png(exports.svg()))],
+    ["SVG", "svg", () => download(`${name}.svg`, new Blob([exports.svg()], { type: "image/svg+xml" }))],
+    [t(WORDS.data), "data", async () => downloadData(name, await exports.data())],
+  ];
+  return h("div", { class: "exports" }, kinds.map(([label, kind, save]) =>
+    h("button", { class: "quiet", type: "button", onclick: save, dataset: { export: kind }, "aria-label": t(WORDS.save, title, label) }, label)));
+}
+
+/**
+ * @param {string} name
+ * @param {string | object} data
+ */
+function downloadData(name, data) {
+  const isTable = typeof data === "string";
+  const text = isTable ? data : JSON.stringify(data, null, 1);
+  download(`${name}.${isTable ? "csv" : "json"}`, new Blob([text], { type: isTable ? "text/csv" : "application/json" }));
+}
+
+/**
+ * @param {string} name
+ * @param {Blob} blob
+ */
+export function download(name, blob) {
+  const address = URL.createObjectURL(blob);
+  h("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
+/**
+ * Drawn twice as large, for screens of many pixels.
+ * @param {string} svg
+ * @returns {Promise<Blob>}
+ */
+async function png(svg) {
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  await image.decode();
+  const canvas = h("canvas", { width: 2 * image.naturalWidth, height: 2 * image.naturalHeight });
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  context.scale(2, 2);
+  context.drawImage(image, 0, 0);
+  return new Promise((resolve, reject) =>
+    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("no picture"))), "image/png"));
+}
