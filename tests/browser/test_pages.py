@@ -1,16 +1,10 @@
 """Pages as a person gets them: opened from disk in a real browser, with nothing fetched and nothing to complain of."""
 
-import shutil
-
 import pytest
 from small_runs import train
 from small_systems import reworded
 
 from sixfold.cli.main import main
-
-sync_api = pytest.importorskip("playwright.sync_api")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: apt-get install chromium")
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +30,6 @@ def pages(tmp_path_factory):
         "runs": folder / "compare.html",
         "systems": folder / "comparison.html",
     }
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -1,0 +1,56 @@
+/** What can be done with a translation: copied, looked into, and put back to what it was. */
+
+import { announce, h } from "../dom.js";
+import { t } from "../language.js";
+import { link } from "../state.js";
+import { joined } from "./translate_model.js";
+import { follow, inside } from "./translate_popover.js";
+
+const WORDS = {
+  copy: { en: "Copy", zh: "复制" },
+  copied: { en: "Copied ✓", zh: "已复制 ✓" },
+  refused: { en: "The browser did not allow it", zh: "浏览器不允许" },
+  inside: { en: "Look inside", zh: "查看内部" },
+  changed: { en: "You changed this", zh: "您已修改" },
+  undo: { en: "Undo", zh: "撤销" },
+  legend: { en: "The stronger the underline, the less sure the word", zh: "下划线越深，模型越没有把握" },
+  parts: { en: "A long text: ⋯ shows the words of the part before it", zh: "长文本：点 ⋯ 查看其前面部分的词" },
+};
+
+/**
+ * @param {{items: import("./translate_model.js").Item[], before: unknown[]}} view
+ * @param {() => void} onUndo
+ */
+export function tools({ items, before }, onUndo) {
+  const sentences = items.flatMap((item) => (typeof item === "string" ? [] : [item]));
+  const first = sentences.find((sentence) => !sentence.isClosed);
+  const isLong = sentences.some((sentence) => sentence.isClosed);
+  const copy = h("button", { type: "button", class: "quiet framed", id: "copy", onclick: async () => {
+    copy.textContent = await write(joined(items)).then(() => t(WORDS.copied), () => t(WORDS.refused));
+    announce(copy.textContent);
+    setTimeout(() => (copy.textContent = t(WORDS.copy)), 2000);
+  } }, t(WORDS.copy));
+  return [
+    copy,
+    first && h("a", { class: "quiet framed", id: "inside", href: link(inside(first)),
+      onclick: (/** @type {MouseEvent} */ event) => follow(event, first) }, t(WORDS.inside)),
+    before.length > 0 && h("span", { class: "note", id: "changed" }, t(WORDS.changed), " ",
+      h("button", { type: "button", class: "quiet framed", id: "undo", onclick: onUndo }, t(WORDS.undo))),
+    h("span", { class: "note legend" }, t(isLong ? WORDS.parts : WORDS.legend)),
+  ];
+}
+
+/**
+ * Into the clipboard; pages that came without encryption may not use the new way.
+ * @param {string} text
+ */
+async function write(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const area = h("textarea", { class: "unseen" });
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  const isDone = document.execCommand("copy");
+  area.remove();
+  if (!isDone) throw new Error("no clipboard");
+}
