@@ -1,0 +1,302 @@
+"""The attention screen shows the numbers that Python has, by mouse and by keyboard, and saves them."""
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import sixfold
+from sixfold.explorer.explore import Explorer
+from sixfold.explorer.influence import aligners, influence
+
+sync_api = pytest.importorskip("playwright.sync_api")
+expect = sync_api.expect
+expect.set_options(timeout=15_000)
+
+TIRED = "The animal didn't cross the street because it was too tired"
+WIDE = TIRED.replace("tired", "wide")
+LONG_WORDS = "Photosynthesis reinvigorates chloroplasts"
+SHORT = "Good morning"  # hiding each piece takes a pass
+IT = 10  # the place of “it”
+
+
+@pytest.fixture(scope="module")
+def explorer():
+    with sixfold.Translator(None, "cpu") as translator:
+        opened = Explorer(translator)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def screen(look):
+    """Opened, with its weights there."""
+
+    def open_screen(**state):
+        page = look("attention", **{"text": TIRED, **state})
+        page.wait_for_selector(".attention:not([hidden]):not([aria-busy])")
+        return page
+
+    return open_screen
+
+
+def state(page):
+    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
+
+
+def until(page, **wanted):
+    """The address says this."""
+    for _ in range(100):
+        if all(state(page).get(name) == value for name, value in wanted.items()):
+            return
+        page.wait_for_timeout(50)
+    assert {name: state(page).get(name) for name in wanted} == wanted
+
+
+def panel(page, title):
+    return page.locator("section.panel", has=page.locator("h2", has_text=re.compile(f"^{title}")))
+
+
+def saved(page, title, kind):
+    with page.expect_download() as got:
+        panel(page, title).locator(f"[data-export={kind}]").click()
+    page.wait_for_timeout(100)  # of more than ten downloads within a second Chromium drops some
+    return Path(got.value.path()).read_bytes()
+
+
+def table(data):
+    rows = list(csv.reader(io.StringIO(data.decode())))
+    return rows[0][1:], [row[0] for row in rows[1:]], np.array([row[1:] for row in rows[1:]], np.float32)
+
+
+def pixel(page, row, column):
+    """In the middle of a cell of the chosen head's matrix."""
+    return page.evaluate(
+        """([row, column]) => {
+            const canvas = document.querySelector("canvas.matrix"), { left, top, across, down } = canvas.dataset;
+            const [x, y] = [+left + (column + 0.5) * across, +top + (row + 0.5) * down];
+            return [...canvas.getContext("2d").getImageData(x * devicePixelRatio, y * devicePixelRatio, 1, 1).data];
+        }""",
+        [row, column],
+    )
+
+
+def colour(page, weight):
+    """Of a weight that came in 16 bits."""
+    place = int(np.floor(255 * float(np.float16(weight)) + 0.5))
+    found = page.evaluate('async (place) => (await import("/static/colour.js")).sequence()[place]', place)
+    return [*found, 255]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_cell_has_the_colour_of_its_weight(screen, explorer, scheme):
+    page = screen(kind="encoder", layer=6, head=6, row=0, scheme=scheme)
+    weights = explorer.explore(TIRED).attention("encoder", 6, 6)
+    row, column = divmod(int(weights.argmax()), weights.shape[1])
+    for place in ((row, column), (IT, 13), (IT, 14), (2, 2)):
+        assert pixel(page, *place) == colour(page, weights[place]), place
+
+
+def test_the_future_is_drawn_as_masked_and_saved_as_exactly_nothing(screen, explorer):
+    page = screen(kind="decoder", layer=1, head=2)
+    weights = explorer.explore(TIRED).attention("decoder", 1, 2)
+    masked = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--masked').trim()")
+    grey = [*bytes.fromhex(masked[1:]), 255]
+    assert pixel(page, 3, 5) == grey
+    assert pixel(page, 5, 3) == colour(page, weights[5, 3])
+    _, _, found = table(saved(page, "The chosen head", "data"))
+    assert found.shape == weights.shape
+    assert (found[np.triu_indices(len(found), 1)] == 0).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-6)
+    np.testing.assert_allclose(found, weights, atol=1e-6)
+
+
+def test_pieces_are_joined_into_words_as_in_python(screen, explorer):
+    trace = explorer.explore(LONG_WORDS)
+    for kind in ("encoder", "cross"):
+        page = screen(text=LONG_WORDS, kind=kind, layer=1, head=0, words=1)
+        columns, rows, found = table(saved(page, "The chosen head", "data"))
+        weights, asks, looked = trace.by_word(kind, trace.attention(kind, 1, 0))
+        assert (rows, columns) == (asks, looked)
+        assert len(looked) < len(trace.source)
+        np.testing.assert_allclose(found, weights, atol=1e-6)
+
+
+def test_a_place_is_kept_when_pieces_become_words(screen, explorer):
+    source = explorer.explore(LONG_WORDS).source
+    place = source.words[-2][-1]
+    page = screen(text=LONG_WORDS, kind="encoder", row=place, column=place)
+    page.get_by_role("radio", name="words").click()
+    until(page, words="1", row=str(len(source.words) - 2), column=str(len(source.words) - 2))
+
+
+def test_the_keyboard_reaches_tokens_layers_and_heads(screen):
+    page = screen(kind="encoder")
+
+    def tab_to(selector):
+        for _ in range(40):
+            page.keyboard.press("Tab")
+            if page.evaluate("(selector) => document.activeElement.matches(selector)", selector):
+                return
+        raise AssertionError(selector)
+
+    page.focus("#sentence")
+    tab_to(".asking .piece")
+    page.keyboard.press("ArrowRight")
+    until(page, row="2")
+    tab_to("canvas.heads")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowRight")
+    until(page, layer="8", head="1", row="2")
+    expect(page.locator("#live")).to_have_text("layer 8, head 1")
+    tab_to("canvas.matrix")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Home")
+    until(page, row="3", column="0")
+    assert page.locator(".asking [aria-checked=true]").inner_text() == "didn"
+    tab_to("table.most button")
+    page.keyboard.press("ArrowDown")
+    until(page, layer="9", head="1", row="3")
+
+
+def test_a_click_chooses_a_head(screen):
+    page = screen(kind="cross")
+    page.locator("canvas.heads").click(position={"x": 26 + 4, "y": 22 + 4})
+    until(page, layer="0")
+    assert "cross.0.0" in panel(page, "The chosen head").inner_text()
+
+
+def test_what_it_looks_at_in_every_head_equals_python(screen, explorer):
+    page = screen(kind="cross")
+    page.click("[data-preset=wide]")
+    until(page, text=WIDE, kind="encoder", row=str(IT))
+    trace = explorer.explore(WIDE)
+    weights = trace.attention("encoder")[:, :, IT]
+    page.wait_for_selector(".most [data-layer='9']")
+    for layer, head in ((0, 0), (6, 6), (9, 7)):
+        best = weights[layer, head].argmax()
+        expect(page.locator(f".most [data-layer='{layer}'][data-head='{head}']")).to_have_text(
+            f"{trace.source.texts[best]} {weights[layer, head, best]:.2f}"
+        )
+    rows = list(csv.DictReader(io.StringIO(saved(page, "One token across all heads", "data").decode())))
+    np.testing.assert_allclose([float(row["weight"]) for row in rows], weights.max(-1).ravel(), rtol=1e-5)
+
+
+def test_the_numbers_on_arcs_come_in_32_bits(screen, explorer):
+    page = screen(kind="encoder", layer=4, head=3, row=IT)
+    weights = explorer.explore(TIRED).attention("encoder", 4, 3)[IT]
+    for column in np.argsort(-weights)[:3]:
+        expect(page.locator(f".arcs .weight[data-column='{column}']")).to_have_text(f"{weights[column]:.4g}")
+    widths = [float(page.locator(f".arcs path[data-column='{column}']").get_attribute("stroke-width"))
+              for column in np.argsort(-weights)[:3]]  # fmt: skip
+    assert widths == sorted(widths, reverse=True)
+    page.locator(".arcs .token", has_text="street").first.click()
+    until(page, row="8")
+
+
+def test_heads_are_switched_off_as_in_python(screen, explorer):
+    page = screen(kind="cross", layer=1, head=3)
+    assert "All heads are on" in page.locator("#switched").inner_text()
+    page.click("[data-does=layer]")
+    until(page, off=",".join(f"cross.1.{head}" for head in range(8)))
+    without = sixfold.explore(TIRED, off=[f"cross.1.{head}" for head in range(8)]).translation
+    expect(page.locator("#after")).to_have_text(without)
+    expect(page.locator("#before")).to_have_text(explorer.explore(TIRED).translation)
+    assert page.locator("#after mark").count() > 0
+    assert page.locator("[data-does=layer]").is_disabled()
+    assert json.loads(saved(page, "With and without", "data"))["after"]["translation"] == without
+    page.click("[data-does=on]")
+    expect(page.locator("#switched")).to_contain_text("All heads are on")
+    assert "off" not in state(page)
+
+
+def test_the_head_that_aligns_is_measured_as_in_python(screen, explorer):
+    page = screen(text=SHORT, kind="encoder")
+    page.click("#measure")
+    until(page, view="aligners")
+    trace = explorer.explore(SHORT)
+    falls = influence(trace)
+    best, *others = aligners(trace, falls)
+    expect(page.locator("#best")).to_contain_text(f"{best.head} aligns best")
+    shown = page.locator(".bars [data-head]").evaluate_all("all => all.map(each => each.dataset.head)")
+    assert shown == [str(each.head) for each in (best, *others)][: len(shown)]
+    _, rows, found = table(saved(page, "Influence", "data"))
+    assert rows == trace.labels("cross")[0]
+    np.testing.assert_allclose(found, falls, atol=1e-3)
+    page.locator(".bars [data-head]").first.click()
+    until(page, kind=None, layer=str(best.head.layer), head=str(best.head.head) if best.head.head else None)
+    page.wait_for_selector(f".bars [data-head='{best.head}'][aria-pressed=true]")
+
+
+def test_two_sentences_are_compared_in_the_same_head(screen, explorer):
+    page = screen(kind="encoder", layer=6, head=6, row=IT, other=WIDE)
+    page.wait_for_selector("#side-2:not([hidden]) canvas[data-left]")
+    one, other = (explorer.explore(text).attention("encoder") for text in (TIRED, WIDE))
+    found = json.loads(saved(page, "Compare", "data"))
+    assert found["sentences"] == [TIRED, WIDE]
+    for matrix, weights in zip(found["matrices"], (one, other, one - other), strict=True):
+        np.testing.assert_allclose(matrix["values"], weights[6, 6], atol=1e-3)
+    moved = np.abs(one[:, :, IT] - other[:, :, IT]).sum(-1)
+    layer, head = np.unravel_index(moved.argmax(), moved.shape)
+    assert page.locator("#most-different button").first.get_attribute("data-head") == f"encoder.{layer}.{head}"
+    page.fill("#other", "Hello")
+    expect(page.locator("#side-2")).to_be_hidden()
+    assert state(page)["other"] == "Hello"
+
+
+@pytest.mark.parametrize(
+    "titles",
+    [
+        ("All heads", "The chosen head", "One token across", "What it looks at"),
+        ("With and without", "Compare", "Which head aligns", "Influence"),
+    ],
+)
+def test_every_panel_is_saved_as_a_picture_and_as_data(screen, titles):
+    page = screen(text=SHORT, kind="encoder", layer=0, other="Good evening", view="aligners")
+    page.wait_for_selector("#side-0 canvas[data-left]")
+    page.wait_for_selector("#best")
+    for title in titles:
+        assert saved(page, title, "png").startswith(b"\x89PNG\r\n\x1a\n"), title
+        drawing = ElementTree.fromstring(saved(page, title, "svg"))
+        assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
+        assert float(drawing.get("width")) > 100
+        assert len(list(drawing.iter())) > 4
+        assert len(saved(page, title, "data")) > 40
+
+
+def test_cells_that_share_a_pixel_show_the_largest(look):
+    page = look("attention")
+    found = page.evaluate("""async () => {
+        const { raster, pooling } = await import("/static/raster.js");
+        const { sequence } = await import("/static/colour.js");
+        const labels = Array.from({ length: 300 }, () => "");
+        const data = { rows: labels, columns: labels, values: new Float32Array(300 * 300), most: 1, label: "" };
+        data.values[150 * 300 + 7] = 1;
+        data.isOpen = (row) => row < 200;
+        const pool = pooling(data, 100), image = raster(data, "light", pool);
+        const at = (x, y) => [...image.getContext("2d").getImageData(x, y, 1, 1).data];
+        return { pool, size: [image.width, image.height], most: at(2, 50), none: at(3, 50), masked: at(2, 80),
+                 colours: [sequence("light")[255], sequence("light")[0]] };
+    }""")
+    assert (found["pool"], found["size"]) == (3, [100, 100])
+    assert found["most"] == [*found["colours"][0], 255]
+    assert found["none"] == [*found["colours"][1], 255]
+    assert found["masked"][3] == 0
+
+
+@pytest.mark.parametrize(("lang", "scheme", "width"), [("en", "light", 1280), ("zh", "dark", 390)])
+def test_both_languages_both_themes_and_a_phone_are_accessible(screen, lang, scheme, width):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    page = screen(kind="decoder", lang=lang, scheme=scheme, width=width, other=WIDE)
+    page.wait_for_selector("#side-0 canvas[data-left]")
+    assert page.locator("h1").inner_text() == {"en": "Attention", "zh": "注意力"}[lang]
+    assert ("masked" in page.locator("#about-kind").inner_text()) == (lang == "en")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    found = [each for each in axe.Axe().run(page).response["violations"] if each["impact"] in ("serious", "critical")]
+    assert [(each["id"], [node["html"][:120] for node in each["nodes"]]) for each in found] == []
