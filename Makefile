@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint browser ray documents benchmarks zh-en-model clean
+.PHONY: demo test lint browser screenshots ray documents benchmarks zh-en-model clean
 
 .venv/.base: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -25,14 +25,25 @@ demo: .venv/.base  ## translate with the model that ships; no torch
 
 # The demo first: there is no torch yet.
 test: demo lint browser  ## everything that CI checks
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
-# The tests of pages open them in Debian's Chromium, and are skipped where there is none.
-browser:
-	@command -v chromium > /dev/null || ! command -v apt-get > /dev/null || [ "$$(id -u)" != 0 ] || { \
+# The tests of pages open them in Debian's Chromium and check their types with TypeScript, npm's or Debian's; where there
+# is none, they are skipped.
+browser: .venv/.dev
+	@missing=; \
+	command -v chromium > /dev/null || missing='chromium fonts-noto-cjk'; \
+	command -v npm > /dev/null || command -v tsc > /dev/null || missing="$$missing node-typescript"; \
+	[ -z "$$missing" ] || ! command -v apt-get > /dev/null || [ "$$(id -u)" != 0 ] || { \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
-	  apt-get install -y -qq --no-install-recommends chromium fonts-noto-cjk > /dev/null; } \
-	  || echo 'no Chromium: the tests of pages will be skipped' >&2
+	  apt-get install -y -qq --no-install-recommends $$missing > /dev/null; } || true
+	@[ -x .venv/node/node_modules/.bin/tsc ] || ! command -v npm > /dev/null || \
+	  npm install --prefix .venv/node --no-audit --no-fund --silent typescript@5.9.3 || true
+	@command -v chromium > /dev/null || echo 'no Chromium: the tests of pages will be skipped' >&2
+	@[ -x .venv/node/node_modules/.bin/tsc ] || command -v tsc > /dev/null || \
+	  echo 'no TypeScript: the test of the types of pages will be skipped' >&2
+
+screenshots: browser  ## every screen of the page, as docs/images/*.png
+	$(BIN)/python docs/screenshots.py
 
 lint: .venv/.dev
 	$(BIN)/ruff check .

@@ -13,13 +13,14 @@ from typing import get_args
 
 import pytest
 from small_models import SMALL, random_model
+from small_runs import shared_toy
 
 import sixfold
 from sixfold import config, modelfile, recipe
 from sixfold.config import Config, TrainingConfig
 from sixfold.data import cleaning, findings
 from sixfold.decoding import search
-from sixfold.explorer import forward
+from sixfold.explorer import forward, views
 from sixfold.interop import ctranslate2
 from sixfold.model import attention, layers, stepper, transformer
 from sixfold.model.transformer import weights_of
@@ -170,24 +171,34 @@ def test_architecture_document_names_every_module():
             assert re.search(rf"\b{path.stem}\b", text), path
 
 
-def follow(document, folder):
-    """Run the shell commands of a document, one after another, as somebody would who reads it."""
-    shutil.copytree(ROOT / "examples", folder / "examples")
-    text = (ROOT / document).read_text(encoding="utf-8")
-    lines = [line for block in re.findall(r"```sh\n(.*?)```", text, re.S) for line in block.splitlines()]
-    commands = [line for line in lines if line.startswith(("sixfold ", "python ", "printf "))]
-    assert len(commands) >= 5
+def ask(command, folder):
+    verb, _, rest = command.partition(" ")
     runs = {"sixfold": f"{sys.executable} -m sixfold", "python": sys.executable, "printf": "printf"}
-    for command in commands:
-        verb, _, rest = command.partition(" ")
-        done = subprocess.run(
-            f"{runs[verb]} {rest}", shell=True, cwd=folder, capture_output=True, text=True, timeout=300
-        )
-        assert done.returncode == 0, (command, done.stderr)
-    return folder
+    done = subprocess.run(f"{runs[verb]} {rest}", shell=True, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, (command, done.stderr)
 
 
-def test_the_commands_of_the_training_guide_do_what_they_say(tmp_path):
+@pytest.fixture
+def follow(tmp_path_factory):
+    """Run the shell commands of a document, one after another, as somebody would who reads it."""
+
+    def follow(document, folder):
+        shutil.copytree(ROOT / "examples", folder / "examples")
+        text = (ROOT / document).read_text(encoding="utf-8")
+        lines = [line for block in re.findall(r"```sh\n(.*?)```", text, re.S) for line in block.splitlines()]
+        commands = [line for line in lines if line.startswith(("sixfold ", "python ", "printf "))]
+        assert len(commands) >= 5
+        for command in commands:
+            if command == "python examples/toy_translation.py toy.safetensors":  # several begin with it: run once
+                shutil.copy(shared_toy(tmp_path_factory), folder)
+            else:
+                ask(command, folder)
+        return folder
+
+    return follow
+
+
+def test_the_commands_of_the_training_guide_do_what_they_say(follow, tmp_path):
     folder = follow("docs/guides/training.md", tmp_path / "guide")
     model = modelfile.load(folder / "toy-run" / "model.safetensors")
     assert model.card["languages"] == {"source": "zh", "target": "en"}
@@ -195,7 +206,7 @@ def test_the_commands_of_the_training_guide_do_what_they_say(tmp_path):
     assert len((folder / "clean.tsv").read_text(encoding="utf-8").splitlines()) == 336
 
 
-def test_the_commands_and_the_python_of_the_translating_guide_do_what_they_say(tmp_path, monkeypatch, capsys):
+def test_the_commands_and_the_python_of_the_translating_guide_do_what_they_say(follow, tmp_path, monkeypatch, capsys):
     folder = follow("docs/guides/translating.md", tmp_path / "guide")
     said = "Machine learning is interesting\n\nWe need mathematics\n"
     assert (folder / "letter.en").read_text(encoding="utf-8") == said
@@ -206,7 +217,7 @@ def test_the_commands_and_the_python_of_the_translating_guide_do_what_they_say(t
     assert "I love machine learning" in capsys.readouterr().out
 
 
-def test_the_guide_to_serving_works_as_written_and_names_every_setting(tmp_path):
+def test_the_guide_to_serving_works_as_written_and_names_every_setting(follow, tmp_path):
     folder = follow("docs/guides/serving.md", tmp_path / "guide")
     assert (folder / "keys").read_text(encoding="utf-8").startswith("anna ")
     read_options(folder / "serve.toml", {})
@@ -214,7 +225,7 @@ def test_the_guide_to_serving_works_as_written_and_names_every_setting(tmp_path)
     assert all(f"`{field.name}`" in text for field in fields(ServeOptions))
 
 
-def test_the_commands_of_the_documents_guide_do_what_they_say(tmp_path):
+def test_the_commands_of_the_documents_guide_do_what_they_say(follow, tmp_path):
     folder = follow("docs/guides/documents.md", tmp_path / "guide")
     page = (folder / "page.en.html").read_text(encoding="utf-8")
     assert re.fullmatch(r"<p>We <b>need</b> mathematics</p>\n<pre>我们</pre>\n", page)
@@ -228,14 +239,14 @@ def test_the_commands_of_the_documents_guide_do_what_they_say(tmp_path):
         assert all(suffix in text for suffix in form.suffixes)
 
 
-def test_the_commands_of_the_scale_out_guide_do_what_they_say(tmp_path):
+def test_the_commands_of_the_scale_out_guide_do_what_they_say(follow, tmp_path):
     folder = follow("docs/guides/scale-out.md", tmp_path / "guide")
     text = (ROOT / "docs/guides/scale-out.md").read_text(encoding="utf-8")
     assert f"```\n{(folder / 'translated' / 'one.jsonl').read_text(encoding='utf-8')}```\n" in text
     assert f"blocks of {shards.LINES:,} lines" in text
 
 
-def test_the_commands_of_the_doctors_guide_do_what_they_say(tmp_path):
+def test_the_commands_of_the_doctors_guide_do_what_they_say(follow, tmp_path):
     folder = follow("docs/guides/doctor.md", tmp_path / "guide")
     facts = json.loads((folder / "checkup" / "doctor.json").read_text(encoding="utf-8"))
     found = json.loads((folder / "findings.json").read_text(encoding="utf-8"))
@@ -246,10 +257,21 @@ def test_the_commands_of_the_doctors_guide_do_what_they_say(tmp_path):
     assert all(f"`{kind}`" in text for kind in findings.KINDS)
 
 
-def test_the_commands_of_the_finetuning_guide_do_what_they_say(tmp_path):
+def test_the_commands_of_the_finetuning_guide_do_what_they_say(follow, tmp_path):
     folder = follow("docs/guides/finetuning.md", tmp_path / "guide")
     assert modelfile.load(folder / "loud-run" / "model.safetensors").card["scores_before"].keys() == {"new", "old"}
     assert (folder / "lora-run" / "model.safetensors").exists()
+
+
+def test_the_commands_and_the_python_of_the_guide_to_seeing_do_what_they_say(tmp_path):
+    folder = follow("docs/guides/seeing.md", tmp_path / "guide")
+    assert ">it</text>" in (folder / "it.svg").read_text(encoding="utf-8")
+    assert "机器学习" in (folder / "alignment.html").read_text(encoding="utf-8")
+    assert json.loads((folder / "steps.json").read_text(encoding="utf-8"))["sentences"][0]["off"] == ["cross.1.3"]
+    text = (ROOT / "docs/guides/seeing.md").read_text(encoding="utf-8")
+    assert all(f"| `{name}` |" in text for name in views.NAMES)
+    (block,) = re.findall(r"```python\n(.*?)```", text, re.S)
+    exec(compile(block, "seeing.md", "exec"), {})
 
 
 def test_the_training_guide_says_what_the_code_chooses():
@@ -277,7 +299,7 @@ def test_every_recipe_can_be_read():
         assert loaded.dev
 
 
-def test_the_commands_of_the_evaluating_guide_do_what_they_say(tmp_path):
+def test_the_commands_of_the_evaluating_guide_do_what_they_say(follow, tmp_path):
     folder = follow("docs/guides/evaluating.md", tmp_path)
     compared = json.loads((folder / "compared" / "evaluation.json").read_text(encoding="utf-8"))
     assert compared["systems"] == ["run-a/model", "run-b/model"]
@@ -285,7 +307,7 @@ def test_the_commands_of_the_evaluating_guide_do_what_they_say(tmp_path):
         assert "</html>" in (folder / page).read_text(encoding="utf-8")
 
 
-def test_the_commands_and_the_python_of_the_readme_do_what_they_say(tmp_path, monkeypatch, capsys):
+def test_the_commands_and_the_python_of_the_readme_do_what_they_say(follow, tmp_path, monkeypatch, capsys):
     folder = follow("README.md", tmp_path / "readme")
     card = modelfile.load(folder / "toy.safetensors").card
     assert card["languages"] == {"source": "zh", "target": "en"}
