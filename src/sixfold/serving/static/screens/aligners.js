@@ -22,6 +22,7 @@ const WORDS = {
   measure: { en: "Measure", zh: "测量" },
   wait: { en: "Hiding each piece in turn…", zh: "正在依次遮住每个词元…" },
   best: { en: "{0} aligns best: it agrees on {1} of the target pieces.", zh: "{0} 对齐最好：在 {1} 的目标词元上一致。" },
+  tied: { en: "{0} align equally well: each agrees on {1} of the target pieces.", zh: "{0} 对齐得一样好：各在 {1} 的目标词元上一致。" },
   go: { en: "Show {0}, which agrees on {1}", zh: "查看 {0}，一致率 {1}" },
   influence: { en: "Influence of each source piece", zh: "每个源词元的影响" },
   influenceNote: { en: "How far the log-probability of what a row writes falls when the column's piece is hidden.", zh: "遮住某列的词元后，某行所写词元的对数概率下降多少。" },
@@ -34,7 +35,7 @@ const LISTED = 8;
 const percent = (part) => `${Math.round(100 * part)}%`;
 
 /**
- * @param {(names: Set<string>) => void} onBest told which head is the best, by name
+ * @param {(names: Set<string>) => void} onBest told which are the best, by name
  * @returns {import("./attention_data.js").Part}
  */
 export function alignersPart(onBest) {
@@ -81,11 +82,11 @@ export function alignersPart(onBest) {
    * @param {Shown} shown
    */
   function present(answer, shown) {
-    const [best] = answer.aligners;
+    const best = answer.aligners.filter(({ agreement }) => agreement === answer.aligners[0].agreement).map(({ head }) => head);
     const chosen = now && `${now.weights.kind}.${now.layer}.${now.head}`;
-    refill(body, h("p", { id: "best" }, t(WORDS.best, best.head, percent(best.agreement))),
+    refill(body, h("p", { id: "best" }, t(best.length > 1 ? WORDS.tied : WORDS.best, best.join(", "), percent(answer.aligners[0].agreement))),
       h("ol", { class: "bars" }, answer.aligners.slice(0, LISTED).map((each) => h("li", {}, bar(each, each.head === chosen)))));
-    onBest(new Set([best.head]));
+    onBest(new Set(best));
     const [rows, columns] = labels(shown.weights.trace, "cross");
     influence = { rows, columns, values: Float32Array.from(answer.influence.flat()), isSigned: true, label: t(WORDS.influenceLabel) };
     map.hidden = false;

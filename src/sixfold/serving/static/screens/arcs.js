@@ -99,7 +99,7 @@ function layout(shown) {
   const best = [...right].sort((one, other) => numbers[other] - numbers[one]).slice(0, NAMED).filter((place) => numbers[place] >= 0.01);
   return {
     numbers, left, right, from, to, best, named: new Set([...best, column]),
-    width: to + 72 + room(right.map((place) => weights.columns.texts[place])),
+    width: to + 104 + room(right.map((place) => weights.columns.texts[place])),
     height: TOP + STEP * Math.max(left.length, right.length) + 8,
     y: (/** @type {number} */ place) => TOP + STEP * (place + 0.5),
   };
