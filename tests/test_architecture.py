@@ -263,7 +263,7 @@ def test_the_commands_of_the_finetuning_guide_do_what_they_say(follow, tmp_path)
     assert (folder / "lora-run" / "model.safetensors").exists()
 
 
-def test_the_commands_and_the_python_of_the_guide_to_seeing_do_what_they_say(tmp_path):
+def test_the_commands_and_the_python_of_the_guide_to_seeing_do_what_they_say(follow, tmp_path):
     folder = follow("docs/guides/seeing.md", tmp_path / "guide")
     assert ">it</text>" in (folder / "it.svg").read_text(encoding="utf-8")
     assert "机器学习" in (folder / "alignment.html").read_text(encoding="utf-8")

@@ -87,7 +87,7 @@ def run(app: Any, options: ServeOptions, listening: socket.socket) -> None:
         app, http=protocol_of(options.patience), log_level="error", access_log=False,
         limit_concurrency=options.max_connections, timeout_keep_alive=30, server_header=False, date_header=True,
         proxy_headers=False,  # whoever asks could say that it is another
-        h11_max_incomplete_event_size=256 * 1024, lifespan="on", ws="none", loop="auto",
+        h11_max_incomplete_event_size=64 * 1024, lifespan="on", ws="none", loop="auto",
         timeout_graceful_shutdown=int(options.deadline) + 1,
     )  # fmt: skip
     Server(config).run([listening])
