@@ -85,6 +85,17 @@ class ModelFile:
             return tensor.float32()
         return dequantize(tensor.data, self.tensors[name + SCALE].data)
 
+    def rows(self, name: str, ids: np.ndarray) -> np.ndarray:
+        """Some rows of a weight, without the work for all of a large table."""
+        name = canonical(self.config.model, name)
+        tensor = self.tensors[name]
+        picked = Tensor(tensor.dtype, tensor.data[ids.reshape(-1)])
+        if tensor.dtype != "I8":
+            found = picked.float32()
+        else:
+            found = dequantize(picked.data, self.tensors[name + SCALE].data[ids.reshape(-1)])
+        return found.reshape(*ids.shape, *tensor.data.shape[1:])
+
     def weights(self) -> dict[str, np.ndarray]:
         return {name: self.weight(name) for name in shapes(self.config.model)}
 
@@ -184,7 +195,9 @@ def quantize(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def dequantize(rows: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    return rows.astype(np.float32) / scale[:, None]
+    found = rows.astype(np.float32)
+    found /= scale[:, None]  # in place: most of the time goes into memory that is touched for the first time
+    return found
 
 
 def _store_float32(name: str, array: np.ndarray) -> dict[str, Tensor]:

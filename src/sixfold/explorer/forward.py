@@ -80,6 +80,7 @@ class Forward:
 
     def __init__(self, model: ModelFile) -> None:
         self.config: ModelConfig = model.config.model
+        self.rows = model.rows
         self.weight = lru_cache(2)(model.weight)  # int8 becomes float32 each time, and three roles share a matrix
         self.trace: Trace = {}
 
@@ -103,7 +104,7 @@ class Forward:
     def embedding(self, stack: str, tokens: Tokens, types: Tokens | None) -> X:
         config, at = self.config, f"{stack}.embedding"
         scale = math.sqrt(config.d_model) if config.scale_embeddings else 1.0
-        x = self.keep(f"{at}.token", self.weight(f"{at}.token.weight")[tokens] * np.float32(scale))
+        x = self.keep(f"{at}.token", self.rows(f"{at}.token.weight", tokens) * np.float32(scale))
         places = self.positions(tokens.shape[1])
         if config.positions == "sinusoidal":
             table = sinusoids(config.position_offset + places, config.d_model, config.position_layout)

@@ -184,7 +184,8 @@ class Trace:
 def step_of(tokenizer: Tokenizer, read: str, wrote: str, index: int, logits: Array, count: int) -> Step:
     """A choice by its logits, which are -inf of what cannot be chosen; `index` is the piece that came next."""
     chances = softmax(logits)
-    best = [int(each) for each in np.argsort(-logits, kind="stable")[:count] if logits[each] > -np.inf]
+    some = np.argpartition(-logits, min(count, len(logits)) - 1)[:count]  # sorting all takes many times as long
+    best = [int(each) for each in some[np.lexsort((some, -logits[some]))] if logits[each] > -np.inf]
     choices = [Choice(each, piece_text(tokenizer, each), float(logits[each]), float(chances[each])) for each in best]
     bits = float(-(chances * np.log2(np.maximum(chances, 1e-30))).sum())
     rank = int((logits > logits[index]).sum())
