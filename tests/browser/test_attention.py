@@ -10,9 +10,13 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from small_servers import Server
+from small_translators import shared_models
 
 import sixfold
-from sixfold.explorer.explore import Explorer
+from sixfold import modelfile
+from sixfold.explorer.explore import Explorer, explore
+from sixfold.explorer.heads import Head, without
 from sixfold.explorer.influence import aligners, influence
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -253,6 +257,25 @@ def test_two_sentences_are_compared_in_the_same_head(screen, explorer):
     page.fill("#other", "Hello")
     expect(page.locator("#side-2")).to_be_hidden()
     assert state(page)["other"] == "Hello"
+
+
+def test_two_models_are_compared_on_the_same_sentence(browser, tmp_path_factory):
+    first = modelfile.load(shared_models(tmp_path_factory)["zh-en"])
+    folder = tmp_path_factory.mktemp("two")
+    weights = without(first, [Head("encoder", 0, 0)]).weights()
+    for name, its in (("first", first.weights()), ("second", weights)):
+        modelfile.save(folder / f"{name}.safetensors", first.config, its, first.tokenizer, first.card)
+    with Server(folder / "first.safetensors", folder / "second.safetensors") as server:
+        page = browser.new_page()
+        page.goto(f"{server.url}/?screen=attention&text=我爱猫&given=I love cats&kind=cross&head=1&otherModel=second")
+        page.wait_for_selector("#side-2:not([hidden]) canvas[data-left]")
+        assert "(second)" in page.locator("#side-1 h3").inner_text()
+        found = json.loads(saved(page, "Compare", "data"))["matrices"]
+        page.close()
+    for matrix, name in zip(found, ("first", "second"), strict=False):
+        expected = explore("我爱猫", "I love cats", folder / f"{name}.safetensors").attention("cross", 0, 1)
+        np.testing.assert_allclose(matrix["values"], expected, atol=1e-3)
+    assert np.abs(np.array(found[2]["values"])).max() > 0.01
 
 
 @pytest.mark.parametrize(
