@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint browser screenshots ray documents benchmarks zh-en-model clean
+.PHONY: demo test lint browser screenshots slow ray documents benchmarks zh-en-model clean
 
 .venv/.base: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -50,6 +50,9 @@ lint: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+slow: .venv/.dev  ## what CI has no time for: ten kills, guides that train, more pairs of options
+	$(BIN)/python -m pytest -n auto -m slow
 
 ray: .venv/.dev  ## the tests that kill Ray's workers, which take half a minute and a large install
 	$(INSTALL) --editable '.[ray]'

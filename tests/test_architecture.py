@@ -198,6 +198,7 @@ def follow(tmp_path_factory):
     return follow
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_training_guide_do_what_they_say(follow, tmp_path):
     folder = follow("docs/guides/training.md", tmp_path / "guide")
     model = modelfile.load(folder / "toy-run" / "model.safetensors")
@@ -257,6 +258,7 @@ def test_the_commands_of_the_doctors_guide_do_what_they_say(follow, tmp_path):
     assert all(f"`{kind}`" in text for kind in findings.KINDS)
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_finetuning_guide_do_what_they_say(follow, tmp_path):
     folder = follow("docs/guides/finetuning.md", tmp_path / "guide")
     assert modelfile.load(folder / "loud-run" / "model.safetensors").card["scores_before"].keys() == {"new", "old"}

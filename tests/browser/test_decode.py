@@ -175,18 +175,3 @@ def test_every_panel_saves_a_picture_and_data(look, trace):
         page.locator("section.panel", has=page.locator("#choices")).locator("[data-export=data]").click()
     table = list(csv.reader(io.StringIO(waiting.value.path().read_text(encoding="utf-8"))))
     assert [row[1] for row in table[1:]] == [each.text for each in trace.steps()[1].choices]
-
-
-@pytest.mark.parametrize(
-    ("state", "title"),
-    [({"lang": "zh", "scheme": "dark"}, "解码"), ({"lang": "en", "width": 390, "scheme": "light"}, "Decode")],
-)
-def test_languages_colours_and_phones(look, state, title):
-    page = look("decode", text=TEXT, given=GIVEN, **state)
-    page.wait_for_selector("#hypotheses tbody tr")
-    page.wait_for_function("() => document.querySelectorAll('#teacher tr[data-line=\"2\"] .cell-word').length > 0")
-    assert page.locator("h1").inner_text() == title
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    found = axe.Axe().run(page).response["violations"]
-    assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []

@@ -25,7 +25,7 @@ READY = {  # what a screen shows last
     "shapes": [".tree"],
 }
 PANELS = {"attention": 5, "decode": 4, "walk": 4, "masks": 4, "positions": 4, "embeddings": 3, "shapes": 5}  # at least
-MOST = 8  # panels of a screen whose exports are looked at; those of a walk are alike
+MOST = 3  # panels of a screen whose exports are looked at; those of a walk are alike
 NAMES = re.compile("Top-[kp]")  # that both languages write alike
 ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "src/sixfold/serving/static"

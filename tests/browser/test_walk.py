@@ -204,17 +204,3 @@ def test_a_word_is_merged_out_of_its_characters_and_the_python_is_copied(look, t
     page.wait_for_function("() => document.querySelector('#stage-query .copy').textContent === 'Copied'")
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied == next(card["code"] for card in cards if card["stage"] == "query")
-
-
-@pytest.mark.parametrize(
-    ("state", "title"),
-    [({"lang": "zh", "scheme": "dark"}, "逐步计算"), ({"lang": "en", "width": 390, "scheme": "light"}, "Walk")],
-)
-def test_languages_colours_and_phones(look, state, title):
-    page = look("walk", text=TEXT, **state)
-    ready(page)
-    assert page.locator("h1").inner_text() == title
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    found = axe.Axe().run(page).response["violations"]
-    assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []

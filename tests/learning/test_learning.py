@@ -38,7 +38,7 @@ def sequences(seed, shape):
         yield [order.randrange(4, shape.vocab) for _ in range(order.randint(1, 10))]
 
 
-@pytest.mark.parametrize("task", ["copy", "reverse"])
+@pytest.mark.parametrize("task", [pytest.param("copy", marks=pytest.mark.slow), "reverse"])
 def test_it_learns_to(task):
     answer = (lambda tokens: tokens) if task == "copy" else (lambda tokens: tokens[::-1])
     taught, unseen = sequences(1, SHAPE), sequences(2, SHAPE)

@@ -36,7 +36,7 @@ def ended(process, status=0):
     return errors
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_steps_of_many_are_steps_of_one(ranks, tmp_path):
     """With ragged batches, dropout, and a last step that has nothing for some: DDP, FSDP2, and packed rows."""
     files = [str(tmp_path / f"{name}.safetensors") for name in ("ddp", "fsdp", "packed")]
