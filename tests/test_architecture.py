@@ -301,6 +301,7 @@ def test_every_recipe_can_be_read():
         assert loaded.dev
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_evaluating_guide_do_what_they_say(follow, tmp_path):
     folder = follow("docs/guides/evaluating.md", tmp_path)
     compared = json.loads((folder / "compared" / "evaluation.json").read_text(encoding="utf-8"))
