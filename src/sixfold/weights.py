@@ -127,6 +127,14 @@ def part_of(name: str) -> str:
     return "embedding" if ".embedding." in name else "output"
 
 
+def counts(config: ModelConfig) -> dict[str, int]:
+    """How many parameters each part has."""
+    found = dict.fromkeys(PARTS, 0)
+    for name, shape in shapes(config).items():
+        found[part_of(name)] += math.prod(shape)
+    return found
+
+
 @dataclass(frozen=True)
 class Cost:
     """What one token costs in the forward pass of a sequence of `length` tokens, in floating-point operations."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +20,7 @@ from sixfold.cli.config import Set, resolve
 from sixfold.config import Config, ModelConfig
 from sixfold.errors import ConfigError
 from sixfold.modelfile import ModelFile
-from sixfold.weights import PARTS, Shape, cost, part_of, shapes
+from sixfold.weights import Shape, cost, counts, shapes
 
 LENGTH = 64  # tokens a sentence, for figures that depend on it
 
@@ -54,9 +53,8 @@ def summary(
 
 def describe(config: Config, file: ModelFile | None) -> dict[str, Any]:
     shape = config.model
-    sizes = {name: math.prod(each) for name, each in shapes(shape).items()}
-    total = sum(sizes.values())
-    parts = {part: sum(size for name, size in sizes.items() if part_of(name) == part) for part in PARTS}
+    parts = counts(shape)
+    total = sum(parts.values())
     tokens = cost(shape, LENGTH)
     cache = 2 * shape.decoder_layers * shape.groups * shape.d_head * 4 if "decoder" in shape.stacks else 0
     facts: dict[str, Any] = {

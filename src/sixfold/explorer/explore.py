@@ -9,6 +9,7 @@ from sixfold import modelfile
 from sixfold.explorer.heads import Head, without
 from sixfold.explorer.trace import Trace, trace_pair, trace_text
 from sixfold.modelfile import ModelFile
+from sixfold.translation.direction import Direction
 from sixfold.translation.opening import Source
 from sixfold.translation.translator import Translator
 
@@ -78,6 +79,12 @@ class Explorer:
             while len(self._traces) > 1 and sum(each.nbytes for each in self._traces.values()) > self._room:
                 del self._traces[next(iter(self._traces))]
             return found
+
+    def direction(
+        self, text: str, source: str | None = None, target: str | None = None, model: str | None = None
+    ) -> Direction:
+        """Of the translator, for what is asked of the model itself."""
+        return self._translator.direction(text, source, target, model)
 
     def close(self) -> None:
         """What it has opened itself; the translator is its owner's."""

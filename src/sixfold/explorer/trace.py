@@ -23,7 +23,7 @@ from sixfold.translation.plan import replace_surrogates
 
 Array = np.ndarray
 WHOLE = ("key", "value", "key_rotated")  # of these, a row of queries needs all
-NEVER = 65504.0  # the largest number of half precision
+LARGEST_HALF = 65504.0  # what 16 bits can say; beyond it they say infinity, which means masked
 
 
 class Choice(NamedTuple):
@@ -148,7 +148,7 @@ class Trace:
                     raise RequestError(f"row: expected 0 to {array.shape[axis] - 1}; got {row}")
                 array = np.take(array, row, axis=axis)
             if half and row is None:
-                kept = np.where(np.isfinite(array), np.clip(array, -NEVER, NEVER), array)
+                kept = np.where(np.isfinite(array), np.clip(array, -LARGEST_HALF, LARGEST_HALF), array)
                 array = kept.astype(np.float16)
             tensors[name] = Tensor.of(np.ascontiguousarray(array))
         return b"".join(tensorfile.packed(tensors, {})[1])

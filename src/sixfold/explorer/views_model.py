@@ -10,7 +10,7 @@ from sixfold.charts import Series
 from sixfold.errors import RequestError
 from sixfold.explorer.colours import shade
 from sixfold.explorer.drawing import Box, Grid, Label, Length, Line, Part, clipped
-from sixfold.explorer.forward import angles, causal_mask, sinusoids, unit
+from sixfold.explorer.forward import causal_mask, unit
 from sixfold.explorer.layout import (
     MARGIN,
     SMALL,
@@ -25,6 +25,7 @@ from sixfold.explorer.layout import (
     matrix_table,
     top_of,
 )  # fmt: skip
+from sixfold.explorer.positions import position_table
 from sixfold.explorer.trace import Trace
 from sixfold.explorer.views_training import plotted
 from sixfold.weights import depth
@@ -36,7 +37,7 @@ MAY, NOT = 0.55, 0.04  # shades of what may be looked at, and of what may not
 
 def positions(trace: Trace, wish: Wish) -> View:  # noqa: ARG001 -- views share one signature
     """The table as a heat map, and how alike two positions are, by how far they lie apart."""
-    table = position_table(trace)
+    table = position_table(trace.model, POSITIONS)
     count, width = table.shape
     products = table @ table.T
     means = [float(np.diagonal(products, distance).mean()) for distance in range(count)]
@@ -72,20 +73,6 @@ EQUATIONS = {
     "learned": "a table that was learned, added to the embeddings",
     "rotary": "cos and sin of pos / base^(2i/d_head), by which queries and keys are turned",
 }
-
-
-def position_table(trace: Trace, count: int = POSITIONS) -> Array:
-    """As the forward pass has it, for a sentence of this length."""
-    config, stack = trace.config, trace.config.stacks[0]
-    if config.positions == "sinusoidal":
-        return sinusoids(config.position_offset + np.arange(count), config.d_model, config.position_layout)
-    if config.positions == "learned":
-        table = trace.model.weight(f"{stack}.embedding.position.weight")
-        return table[config.position_offset : config.position_offset + count]
-    if config.positions == "rotary":
-        turned = angles(np.arange(count), config.d_head, config.rotary_base)
-        return np.concatenate([np.cos(turned), np.sin(turned)], axis=1).astype(np.float32)
-    raise RequestError("positions: expected a model that knows where a token stands; this one does not")
 
 
 def similarity(trace: Trace, wish: Wish) -> View:  # noqa: ARG001 -- views share one signature

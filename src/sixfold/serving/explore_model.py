@@ -6,15 +6,14 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import numpy as np
 from fastapi import APIRouter, Request, Response
 
 from sixfold import tensorfile
 from sixfold.config import to_dict
 from sixfold.errors import RequestError
 from sixfold.explorer.embeddings import neighbours, plane, similar, similar_sentences
-from sixfold.explorer.forward import sinusoids
 from sixfold.explorer.masks import masks
+from sixfold.explorer.positions import position_table
 from sixfold.modelfile import ModelFile
 from sixfold.serving.api import REFUSALS
 from sixfold.serving.desk import Desk
@@ -30,7 +29,7 @@ from sixfold.serving.explore_schema import (
 from sixfold.serving.refusal import Json
 from sixfold.tensorfile import Tensor
 from sixfold.translation.direction import Direction
-from sixfold.weights import PARTS, part_of, shapes
+from sixfold.weights import counts, shapes
 
 Result = TypeVar("Result")
 LONGEST = 128  # pieces of a text of a batch whose masks are told, a cell each
@@ -99,32 +98,20 @@ class Inside:
     ) -> Result:
         self._desk.admit(request, "", texts)
         first = texts[0] if texts else ""
-        return await self._service.ask(
-            lambda translator: work(translator.direction(first, asked.source, asked.target, asked.model))
+        return await self._service.look(
+            lambda explorer: work(explorer.direction(first, asked.source, asked.target, asked.model))
         )
-
-
-def position_table(model: ModelFile, length: int) -> np.ndarray:
-    """Of the first places; positions that are rotations or that there are none of make no table."""
-    config = model.config.model
-    if config.positions == "sinusoidal":
-        return sinusoids(config.position_offset + np.arange(length), config.d_model, config.position_layout)
-    if config.positions == "learned":
-        rows = model.weight(f"{config.stacks[0]}.embedding.position.weight")[config.position_offset :]
-        return np.ascontiguousarray(rows[:length])
-    raise RequestError(f"positions: expected a model that adds a table; in this one they are {config.positions!r}")
 
 
 def parameters(model: ModelFile) -> dict[str, Any]:
     config = model.config.model
-    sizes = {name: math.prod(shape) for name, shape in shapes(config).items()}
-    parts = [
-        {"name": part, "count": sum(size for name, size in sizes.items() if part_of(name) == part)} for part in PARTS
-    ]
+    found = shapes(config)
     return {
-        "config": to_dict(model.config)["model"], "parts": parts, "total": sum(sizes.values()), "name": model.name,
+        "name": model.name, "config": to_dict(model.config)["model"],
+        "total": sum(map(math.prod, found.values())),
+        "parts": [{"name": part, "count": count} for part, count in counts(config).items()],
         "weights": [
-            {"name": name, "shape": list(shape), "count": sizes[name]} for name, shape in shapes(config).items()
+            {"name": name, "shape": list(shape), "count": math.prod(shape)} for name, shape in found.items()
         ],
     }  # fmt: skip
 
