@@ -1,6 +1,7 @@
 """What the server tells of a pass is what Python finds, and the page's files are served as they are."""
 
 import gzip
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -147,3 +148,14 @@ def test_the_page_is_served_as_it_is_and_nothing_beside_it(server):
     assert server.ask("/static/app.js", headers={"If-None-Match": server.ask("/static/app.js")[1]["ETag"]})[0] == 304
     for path in ("/static/", "/static/../app.py", "/static/%2e%2e/app.py", "/static/nothing.js", "/index.html"):
         assert server.ask(path)[0] == 404
+
+
+def test_the_explorer_says_when_it_is_busy_and_holds_up_nobody_else(server):
+    long = {**ASKED, "text": "我爱猫。" * 12}
+    with ThreadPoolExecutor(40) as pool:
+        asked = [pool.submit(server.ask, f"{EXPLORE}/aligners", long | {"top": top + 1}) for top in range(40)]
+        assert server.ask("/api/v1/alternatives", {**ASKED, "prefix": "I"})[0] == 200
+        assert not all(each.done() for each in asked)
+        found = [each.result() for each in asked]
+    assert {status for status, _, _ in found} == {200, 503}
+    assert all(headers["Retry-After"] for status, headers, _ in found if status == 503)

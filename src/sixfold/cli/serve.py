@@ -25,7 +25,7 @@ def serve(
     new_key: Annotated[str | None, typer.Option(help="Make a key of this name, print it, and stop.")] = None,
 ) -> None:
     """Serve translations over HTTP."""
-    # NumPy's threads spin while they wait, beside those that translate: the explorer took eight times as long with two.
+    # NumPy's threads spin while they wait, and take the cores from those that translate.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from sixfold.serving.limits import make_key
     from sixfold.serving.options import read_options

@@ -25,6 +25,7 @@ from sixfold.translation.result import Translation
 from sixfold.translation.translator import Translator
 
 PIVOT = "en"
+LOOKERS = 16  # requests to the explorer that may wait
 OVERHEAD = 400  # bytes that a remembered translation takes besides its text
 Result = TypeVar("Result")
 
@@ -38,6 +39,8 @@ class Service:
         self.batcher = Batcher(self._translate_now, workers=2, room=max(2000, 1200 * cores), queue=options.queue)
         self.batcher.told = metrics.batch.add
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="ask")  # for what is not translated in batches
+        self._looking = ThreadPoolExecutor(1, thread_name_prefix="look")
+        self._lookers = 0
         self._cache: Cache[Translation] = Cache(options.cache)
         self._generation = models.generation
 
@@ -99,18 +102,24 @@ class Service:
     async def ask(self, work: Callable[[Translator], Result]) -> Result:
         """What a translator can do besides, in a thread."""
 
-        return await self._in_thread(lambda opened: work(opened.translator))
+        return await self._in_thread(self._pool, lambda opened: work(opened.translator))
 
     async def look(self, work: Callable[[Explorer], Result]) -> Result:
-        """What is inside, in a thread too."""
-        return await self._in_thread(lambda opened: work(opened.explorer))
+        """What is inside: one at a time, as each takes seconds and memory, and apart from what translates."""
+        if self._lookers >= LOOKERS:
+            raise Refusal(503, "the explorer is busy", "come back in a moment", retry_after=2)
+        self._lookers += 1
+        try:
+            return await self._in_thread(self._looking, lambda opened: work(opened.explorer))
+        finally:
+            self._lookers -= 1
 
-    async def _in_thread(self, work: Callable[[Opened], Result]) -> Result:
+    async def _in_thread(self, pool: ThreadPoolExecutor, work: Callable[[Opened], Result]) -> Result:
         def done() -> Result:
             with self.models.borrow() as opened:
                 return work(opened)
 
-        return await asyncio.get_running_loop().run_in_executor(self._pool, done)
+        return await asyncio.get_running_loop().run_in_executor(pool, done)
 
     def language(self, text: str) -> tuple[str, float]:
         """The likeliest of the known ones, and how sure that is, in percent: the share of letters that speak for it."""
@@ -130,6 +139,7 @@ class Service:
     async def close(self) -> None:
         await self.batcher.close()
         self._pool.shutdown()
+        self._looking.shutdown()
         self.models.close()
 
     def levels(self) -> dict[str, float]:
