@@ -149,15 +149,6 @@ def test_modules_say_what_they_are_for():
             assert ast.get_docstring(tree), path
 
 
-def test_files_and_functions_stay_small():
-    for path in SOURCES:
-        content = path.read_text(encoding="utf-8")
-        assert len(content.splitlines()) <= 400, path
-        for node in ast.walk(ast.parse(content)):
-            if isinstance(node, ast.FunctionDef):
-                assert node.end_lineno - node.lineno < 60, (path, node.name)
-
-
 def test_every_file_is_opened_as_bytes_or_with_its_encoding():
     for path in SOURCES:
         for call in re.findall(r"(?<!os)\.(?:open|read_text|write_text)\([^)]*\)", path.read_text(encoding="utf-8")):
