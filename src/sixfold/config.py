@@ -125,7 +125,8 @@ class TokenizerConfig:
     algorithm: Algorithm = "bpe"
     vocab: int = 32000
     tags: tuple[str, ...] = ()  # reserved ids, besides those that the corpora ask for
-    simplify: bool = False  # read traditional Chinese as simplified, where the text to learn from is that
+    spans: int = 0  # tokens for placeholders that a model copies, and as many for opening and for closing tags
+    simplify: bool = False  # read traditional Chinese as simplified and full-width letters and digits as plain ones
     max_piece: int = 16  # longest learned piece, in characters
     sample_lines: int = 500_000  # lines kept in memory while learning, drawn evenly from the whole text
     seed: int = 1
@@ -135,6 +136,7 @@ class TokenizerConfig:
         for name in ("max_piece", "sample_lines"):
             require(getattr(self, name) >= 1, f"tokenizer.{name}", "at least 1", getattr(self, name))
         require(1 <= self.vocab <= 10**7, "tokenizer.vocab", "1 to 10 million", self.vocab)
+        require(0 <= self.spans <= 1000, "tokenizer.spans", "0 to 1000", self.spans)
         for tag in self.tags:
             check_tag(tag, "tokenizer.tags")
         require(len(set(self.tags)) == len(self.tags), "tokenizer.tags", "no tag twice", list(self.tags))

@@ -26,6 +26,11 @@ def test_both_scripts_are_the_same_to_it(tokenizer):
         assert tokenizer.decode(found.ids) == simplified
 
 
+def test_full_width_letters_and_digits_are_plain_ones_and_punctuation_stays(tokenizer):
+    assert tokenizer.encode("Ｍａｃｈｉｎｅ") == tokenizer.encode("Machine")
+    assert tokenizer.decode(tokenizer.encode("Ｍａｃｈｉｎｅ，（！）")) == "Machine，（！）"
+
+
 def test_a_form_that_the_text_uses_itself_stays(tokenizer):
     assert tokenizer.decode(tokenizer.encode("乾隆")) == "乾隆"
 

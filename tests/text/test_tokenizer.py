@@ -10,7 +10,7 @@ from sixfold.config import ModelConfig, TokenizerConfig
 from sixfold.errors import ConfigError, DataError, ModelFileError, RequestError
 from sixfold.text.learn import draw, train_tokenizer
 from sixfold.text.lines import read_lines
-from sixfold.text.tokenizer import SPECIALS, Tokenizer
+from sixfold.text.tokenizer import SPECIALS, Tokenizer, span_tokens
 
 TEXT = [
     "机器学习很有趣", "我爱机器学习", "他在学习机器翻译。", "Machine learning is interesting.",
@@ -77,6 +77,30 @@ def test_a_word_is_the_same_piece_at_the_start_and_further_on():
     tokenizer = train_tokenizer(["love is love"] * 9, TokenizerConfig(vocab=300))
     ids = tokenizer.encode("love is love")
     assert ids[0] == ids[-1]
+
+
+def test_han_characters_are_the_same_pieces_at_the_start_and_behind_a_space():
+    tokenizer = train_tokenizer(["北京 北京", "在北京"] * 9, TokenizerConfig(vocab=300))
+    start, inside = tokenizer.encode("北京"), tokenizer.encode("在 北京")
+    assert start[-1] == inside[-1]
+    assert tokenizer.tokens[start[-1]] == "北京"
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_span_token_is_one_piece_wherever_it_stands_and_no_other_piece_holds_it(algorithm):
+    config = TokenizerConfig(algorithm, vocab=440, tags=("zh", "en"), spans=2)
+    tokens = span_tokens(2)
+    tokenizer = train_tokenizer([*TEXT, *(f"学习{token}machine {token}" for token in tokens)], config)
+    assert len(tokens) == 6  # placeholders, opening and closing tags
+    for token in tokens:
+        assert [piece for piece in tokenizer.tokens if token in piece] == [token]
+        text = f"I{token}love{token}{token} 机器{token}"
+        ids = tokenizer.encode(text)
+        assert ids.count(tokenizer.tokens.index(token)) == 4
+        assert tokenizer.decode(ids) == text
+    again = Tokenizer.from_json(tokenizer.to_json())
+    assert again.spans == 2
+    assert again.to_json() == tokenizer.to_json()
 
 
 def test_it_survives_json(tokenizer):

@@ -14,23 +14,38 @@ from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, tra
 from sixfold.config import TokenizerConfig
 from sixfold.errors import ConfigError, DataError
 from sixfold.text.simplify import simplified_forms
-from sixfold.text.tokenizer import BYTES, SPECIALS, Tokenizer, is_surrogate
+from sixfold.text.tokenizer import BYTES, SPECIALS, Tokenizer, is_surrogate, span_tokens
 
-# A piece never crosses these borders. Han and other scripts part, digits stand alone, and no run is longer than 64
-# characters, so that one endless line cannot make encoding slow.
-PIECES = r" ?\p{Han}{1,64}| ?[\p{L}\p{M}&&[^\p{Han}]]{1,64}| ?\p{N}| ?[^\s\p{L}\p{M}\p{N}]{1,64}|\s{1,64}(?!\S)|\s"
+LONGEST_RUN = 256  # characters of one kind that are merged together, so that one endless line cannot make encoding slow
 LONGEST = 4096  # characters of a line that are learned from as one
 COVERAGE = 0.9995  # share of all characters that the alphabet keeps; the rest is spelt in bytes
 
 
+def piece_pattern(longest: int) -> str:
+    """Borders that no piece crosses, as a regular expression that matches what lies between two of them.
+
+    Han characters, other letters, single digits, punctuation and white space are kept apart. Spaces belong to the word,
+    digit or sign behind them, but never to a Han character: 北京 is the same piece at the start of a text and inside.
+    Since no piece of a vocabulary crosses a border, an encoder without borders, such as SentencePiece's, finds the
+    same pieces; only a run longer than `longest` is cut.
+    """
+    run = f"{{1,{longest}}}"
+    kinds = (
+        rf"\p{{Han}}{run}", rf" {{0,64}}[\p{{L}}\p{{M}}&&[^\p{{Han}}]]{run}", r" {0,64}\p{N}",
+        rf" {{0,64}}[^\s\p{{L}}\p{{M}}\p{{N}}]{run}", " {1,64}", r"[^\S ]{1,64}",
+    )  # fmt: skip
+    return "|".join(kinds)
+
+
 def train_tokenizer(lines: Iterable[str], config: TokenizerConfig, progress: bool = False) -> Tokenizer:
-    """Learn pieces from lines. Ids: the specials, the tags, 256 bytes, then what was learned."""
-    reserved = [*SPECIALS, *(f"<{tag}>" for tag in config.tags), *BYTES]
+    """Learn pieces from lines. Ids: the special tokens, the tags, 256 bytes, the span tokens, then what was learned."""
+    spans = span_tokens(config.spans)
+    reserved = [*SPECIALS, *(f"<{tag}>" for tag in config.tags), *BYTES, *spans]
     room = config.vocab - len(reserved)
     if room < 16:
         raise ConfigError(
             f"tokenizer.vocab: expected at least {len(reserved) + 16} "
-            f"({len(reserved)} ids are reserved for specials, tags and bytes); got {config.vocab}"
+            f"({len(reserved)} ids are reserved for special tokens, tags, bytes and spans); got {config.vocab}"
         )
     sample, characters = draw(lines, config.sample_lines, config.seed)
     forms = simplified_forms(characters) if config.simplify else {}
@@ -39,14 +54,16 @@ def train_tokenizer(lines: Iterable[str], config: TokenizerConfig, progress: boo
         sample = [line.translate(table) for line in sample]
         for one in forms.keys() & characters.keys():
             characters[forms[one]] += characters.pop(one)
+    for char in spans:  # no piece is learned with a span token in it
+        characters.pop(char, None)
     alphabet = choose_alphabet(characters, room // 2)
     if not alphabet:
         raise DataError("tokenizer: expected text to learn from; got none")
     rust = tokenizers.Tokenizer(MODELS[config.algorithm]({}))
-    rust.normalizer = normalizers.Replace(Regex(r"\A(?=[^\p{Han}])"), " ")
-    rust.pre_tokenizer = pieces = pre_tokenizers.Split(Regex(PIECES), "isolated")
+    rust.normalizer = normalizers.Replace(Regex(r"\A(?=[\s\S])"), " ")
+    rust.pre_tokenizer = pieces = pre_tokenizers.Split(Regex(piece_pattern(LONGEST_RUN)), "isolated")
     if config.algorithm == "wordpiece":  # its trainer knows no longest piece, so that it must not see longer words
-        shorter = Regex(PIECES.replace("64", str(max(1, config.max_piece - 1))))
+        shorter = Regex(piece_pattern(max(1, config.max_piece - 1)).replace("{0,64}", "?"))
         rust.pre_tokenizer = pre_tokenizers.Split(shorter, "isolated")
     trainer = TRAINERS[config.algorithm](config, reserved, progress)
     rust.train_from_iterator(within(sample, alphabet), trainer, length=len(sample))
@@ -58,13 +75,13 @@ def train_tokenizer(lines: Iterable[str], config: TokenizerConfig, progress: boo
     final.pre_tokenizer = pieces
     if config.algorithm != "bpe":
         # The sample need not hold every character of the alphabet.
-        final.pre_tokenizer = isolate_unknown(alphabet & final.get_vocab().keys(), pieces)
+        final.pre_tokenizer = isolate_unknown((alphabet | set(spans)) & final.get_vocab().keys(), pieces)
     final.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
     # Through JSON once, so that a fresh tokeniser is to the last digit the one that will be loaded.
     known = final.get_vocab()
     pairs = [pair for pair in forms.items() if pair[1] in known]
     fold = "".join(one for one, _ in pairs), "".join(other for _, other in pairs)
-    return Tokenizer.from_json(Tokenizer(final, config.algorithm, config.tags, fold).to_json())
+    return Tokenizer.from_json(Tokenizer(final, config.algorithm, config.tags, fold, config.spans).to_json())
 
 
 def draw(lines: Iterable[str], size: int, seed: int) -> tuple[list[str], Counter[str]]:
@@ -121,8 +138,20 @@ def isolate_unknown(alphabet: set[str], pieces: pre_tokenizers.PreTokenizer) -> 
 
 
 def _bpe(learned: dict[str, Any]) -> models.Model:
-    merges = [tuple(pair) for pair in learned.get("merges", [])]
-    return models.BPE(learned.get("vocab", {}), merges, byte_fallback=True)
+    vocab = learned.get("vocab", {})
+    return models.BPE(vocab, merges_of(vocab) if learned.get("merges") else [], byte_fallback=True)
+
+
+def merges_of(vocab: dict[str, int]) -> list[tuple[str, str]]:
+    """Every way to make a piece from two others, the piece that was learned first before all others.
+
+    The trainer notes one pair for each piece. With all of them the pieces of a text follow from the order of the
+    vocabulary alone, as in SentencePiece, so that a vocabulary can be exported to it.
+    """
+    first_learned = 1 + vocab[BYTES[-1]]
+    learned = sorted((index, piece) for piece, index in vocab.items() if index >= first_learned)
+    cuts = ((piece[:cut], piece[cut:]) for _, piece in learned for cut in range(1, len(piece)))
+    return [(left, right) for left, right in cuts if left in vocab and right in vocab]
 
 
 def _wordpiece(learned: dict[str, Any]) -> models.Model:

@@ -1,8 +1,8 @@
 """Text to subword ids and back: BPE, WordPiece or unigram, and every string comes back exactly as it went in.
 
 Pieces carry their leading space as a plain space, and a character that no piece knows is spelt in bytes, so decoding
-is concatenation. A space put before a text that does not begin with a Han character makes a word at the start the
-same piece as that word further on; decoding takes it off again.
+is concatenation. A space put before every text makes a word at the start the same piece as that word further on;
+decoding takes it off again.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ from sixfold.text.lines import decode_line
 SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>", "<mask>")
 BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 VERSION = 1
+# Span tokens are private-use characters that stand in a text for what a model must copy, not translate: placeholders,
+# opening tags and closing tags, so many of each.
+SPAN_KINDS = ("placeholder", "opening", "closing")
+FIRST_SPAN = 0xE000
 
 # What published tokenisers call our specials.
 FOREIGN_NAMES = {
@@ -48,10 +52,16 @@ class Tokenizer:
     """A trained tokeniser. Made by `train_tokenizer`, or loaded; it never changes."""
 
     def __init__(
-        self, rust: tokenizers.Tokenizer, algorithm: str, tags: Sequence[str] = (), fold: Sequence[str] = ("", "")
+        self,
+        rust: tokenizers.Tokenizer,
+        algorithm: str,
+        tags: Sequence[str] = (),
+        fold: Sequence[str] = ("", ""),
+        spans: int = 0,
     ) -> None:
-        """`fold` are characters, and as many others that they are read as."""
+        """`fold` are characters, and as many others that they are read as; `spans` is the number of spans a kind."""
         self.rust = rust
+        self.spans = spans
         self.algorithm = algorithm
         self.tags = tuple(tags)
         self.fold = str.maketrans(*fold)
@@ -206,6 +216,7 @@ class Tokenizer:
             "algorithm": self.algorithm,
             "tags": self.tags,
             **self._fold_state(),
+            **({"spans": self.spans} if self.spans else {}),
             "rust": json.loads(self.rust.to_str()),
         }
         return json.dumps(state, ensure_ascii=False, separators=(",", ":"))
@@ -225,7 +236,7 @@ class Tokenizer:
                     f"{where}: tokeniser format {state['version']} is newer than {VERSION}", "upgrade sixfold"
                 )
             rust = tokenizers.Tokenizer.from_str(json.dumps(state["rust"]))
-            tokenizer = cls(rust, state["algorithm"], state["tags"], state.get("fold", ("", "")))
+            tokenizer = cls(rust, state["algorithm"], state["tags"], state.get("fold", ("", "")), state.get("spans", 0))
             # Kept as read: the Rust library may write the scores of a unigram model back with another last digit.
             tokenizer._json = text
             return tokenizer
@@ -249,6 +260,11 @@ class Tokenizer:
         spare = self.specials.get("eos", 0)
         pad, bos, eos, unk = (self.specials.get(role, spare) for role in ("pad", "bos", "eos", "unk"))
         return replace(config, vocab=self.vocab, pad=pad, bos=bos, eos=eos, unk=unk)
+
+
+def span_tokens(count: int) -> list[str]:
+    """`count` characters for each kind of span: all placeholders, then all opening tags, then all closing tags."""
+    return [chr(FIRST_SPAN + index) for index in range(count * len(SPAN_KINDS))]
 
 
 def is_surrogate(char: str) -> bool:

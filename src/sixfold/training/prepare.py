@@ -153,7 +153,7 @@ class Preparation:
                     raise DataError("corpus: every pair is in the dev or test sets", "name other sets with --dev")
                 learned = train_tokenizer(chain([first], texts), config)
             if learned.fold:
-                self.display.say(f"{len(learned.fold):,} traditional characters are read as simplified ones")
+                self.display.say(f"{len(learned.fold):,} characters are read as their simplified or plain forms")
             with tensorfile.atomic(path) as file:
                 file.write(learned.to_json().encode())
         return Tokenizer.load(path)

@@ -1,0 +1,168 @@
+"""How often a search misses the model's own best translation, what that costs in BLEU, and how long each search takes.
+
+The reference of each sentence is the best translation that any of the searches finds, a beam of 16 over the whole
+vocabulary among them. All translations are scored again over the whole vocabulary, so that scores of searches with and
+without a shortlist are comparable. A search error is a translation whose mean log-probability a token is lower than the
+reference's by more than 0.001.
+
+    python benchmarks/search_errors.py DATA --work DIR                   # counts; goes on where it was stopped
+    python benchmarks/search_errors.py DATA --work DIR --time 3          # and milliseconds, on a quiet machine
+    python benchmarks/search_errors.py DATA --work DIR --model MODEL     # another model than the one that ships
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sixfold import Translator
+from sixfold.config import SearchOptions
+from sixfold.evaluation.scores import score
+from sixfold.translation.direction import Direction
+
+SETS = ("flores-dev", "wmt17", "tatoeba", "lctt", "mdn", "written")
+DIRECTIONS = (("zh", "en"), ("en", "zh"))
+MARGIN = 1e-3  # log-probability a token; less is rounding of int8 sums in other batches
+BLOCK = 50  # sentences between two saves
+
+
+@dataclass(frozen=True)
+class Search:
+    """One way to search. `threshold`: sentences whose score is below it are searched again with `second`."""
+
+    beam: int
+    patience: float
+    shortlist: bool
+    threshold: float | None = None
+    second: str = ""
+
+    def options(self, longest: int) -> SearchOptions:
+        return SearchOptions(
+            self.beam, max_length=longest, max_ratio=2.0, unlisted=not self.shortlist, patience=self.patience
+        )
+
+
+REFERENCE = "beam 16, whole vocabulary"
+SEARCHES: Mapping[str, Search] = {
+    "greedy, shortlist": Search(1, 1.0, True),
+    "greedy, whole vocabulary": Search(1, 1.0, False),
+    "beam 2, shortlist": Search(2, 2.0, True),
+    "beam 4, patience 1, shortlist": Search(4, 1.0, True),
+    "beam 4, shortlist": Search(4, 2.0, True),
+    "beam 4, whole vocabulary": Search(4, 2.0, False),
+    "beam 6, shortlist": Search(6, 2.0, True),
+    "beam 8, shortlist": Search(8, 2.0, True),
+    "beam 8, whole vocabulary": Search(8, 2.0, False),
+    REFERENCE: Search(16, 2.0, False),
+}
+
+
+class Found(NamedTuple):
+    """A translation: its tokens, and its mean log-probability a token over the whole vocabulary."""
+
+    tokens: list[int]
+    score: float
+
+
+def search(direction: Direction, lines: Sequence[str], setting: Search) -> list[list[int]]:
+    """The best tokens for each line, which is translated as one sentence."""
+    sources = [direction.source(ids[: direction.longest]) for ids in direction.tokenizer.encode_batch(list(lines))]
+    found = direction.engine.decode(sources, setting.options(direction.room))
+    return [candidates[0].tokens for candidates in found]
+
+
+def rescored(direction: Direction, lines: Sequence[str], targets: Sequence[list[int]]) -> Iterator[Found]:
+    sources = [direction.source(ids[: direction.longest]) for ids in direction.tokenizer.encode_batch(list(lines))]
+    for tokens, each in zip(targets, direction.engine.score(sources, targets), strict=True):
+        yield Found(tokens, sum(each) / len(each))
+
+
+def results(direction: Direction, lines: Sequence[str], name: str, path: Path) -> list[Found]:
+    """The translations of all lines by one search, from `path` as far as they are there."""
+    found = [Found(*each) for each in json.loads(path.read_text(encoding="utf-8"))] if path.exists() else []
+    while len(found) < len(lines):
+        some = lines[len(found) : len(found) + BLOCK]
+        found += rescored(direction, some, search(direction, some, SEARCHES[name]))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        building = path.with_suffix(".building")
+        building.write_text(json.dumps(found), encoding="utf-8")
+        building.replace(path)
+    return found[: len(lines)]
+
+
+def read(path: Path, lines: int) -> list[str]:
+    return path.read_text(encoding="utf-8").split("\n")[:-1][:lines]
+
+
+def errors(found: Sequence[Found], best: Sequence[float]) -> list[float]:
+    """How much each sentence falls short of the best known translation, where it does."""
+    gaps = [top - each.score for each, top in zip(found, best, strict=True)]
+    return [gap for gap in gaps if gap > MARGIN]
+
+
+def milliseconds(direction: Direction, lines: Sequence[str], names: Sequence[str], rounds: int) -> dict[str, Any]:
+    """Per sentence, alone and all together; the searches take turns, and the median of the rounds counts."""
+    taken: dict[str, dict[str, list[float]]] = {name: {"alone": [], "bulk": []} for name in names}
+    few = lines[:: max(1, len(lines) // 20)]
+    for _ in range(rounds):
+        for name in names:
+            began = time.perf_counter()
+            for line in few:
+                search(direction, [line], SEARCHES[name])
+            middle = time.perf_counter()
+            search(direction, lines, SEARCHES[name])
+            taken[name]["alone"].append(1000 * (middle - began) / len(few))
+            taken[name]["bulk"].append(1000 * (time.perf_counter() - middle) / len(lines))
+    return {name: {how: statistics.median(each) for how, each in its.items()} for name, its in taken.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--work", type=Path, required=True, help="where translations are kept between calls")
+    parser.add_argument("--model", type=Path, help="left out: the one that ships")
+    parser.add_argument("--sets", nargs="*", default=list(SETS))
+    parser.add_argument("--searches", nargs="*", default=list(SEARCHES), choices=list(SEARCHES))
+    parser.add_argument("--lines", type=int, default=300, help="of each set and direction")
+    parser.add_argument("--time", type=int, default=0, metavar="ROUNDS", help="measure milliseconds on the first set")
+    args = parser.parse_args()
+    with Translator(args.model, "cpu") as translator:
+        for source, target in DIRECTIONS:
+            direction = translator.direction("", source, target)
+            folder = args.work / str(direction.file.checksum).replace(":", "-")
+            print(f"\n{source}→{target}: search errors, mean shortfall of an error, BLEU by set")
+            table: dict[str, list[tuple[float, float, float]]] = {name: [] for name in args.searches}
+            for each in args.sets:
+                lines, references = (
+                    read(args.data / "dev" / f"{each}.{side}", args.lines) for side in (source, target)
+                )
+                found = {
+                    name: results(direction, lines, name, folder / f"{each}.{source}-{target}.{name}.json")
+                    for name in args.searches
+                }
+                best = [max(candidates).score for candidates in zip(*[
+                    [Found([], one.score) for one in some] for some in found.values()], strict=True)]  # fmt: skip
+                for name, some in found.items():
+                    missed = errors(some, best)
+                    texts = [direction.said(one.tokens) for one in some]
+                    bleu = score(texts, references, target).bleu
+                    mean = statistics.fmean(missed) if missed else 0.0
+                    table[name].append((len(missed) / len(lines), mean, bleu))
+            for name, cells in table.items():
+                share, mean, bleu = (statistics.fmean(column) for column in zip(*cells, strict=True))
+                by_set = "  ".join(f"{one[0]:5.1%} {one[2]:5.2f}" for one in cells)
+                print(f"{name:30} {share:6.1%} {mean:6.3f} {bleu:6.2f}   {by_set}", flush=True)
+            if args.time:
+                lines = read(args.data / "dev" / f"{args.sets[0]}.{source}", 100)
+                for name, taken in milliseconds(direction, lines, args.searches, args.time).items():
+                    print(f"{name:30} {taken['alone']:7.1f} ms alone {taken['bulk']:7.1f} ms in bulk", flush=True)
+
+
+if __name__ == "__main__":
+    main()
