@@ -1,0 +1,322 @@
+"""Made-up training text for the Chinese ↔ English model, from the corpora and a seed; the same bytes every time.
+
+    python recipes/zh_en_corpora.py DATA --out WORK/made
+
+- `noisy-en.tsv`, `noisy-zh.tsv`: pairs with one side as people type it (lower case, capitals, typos, no final stop, odd
+  spaces, emoji). The noisy side is a source to learn from, never a target.
+- `spans.tsv`: pairs with placeholders, or with tags around words that translate each other (`tokenizer.spans`).
+- `named.tsv`: sentences whose names are replaced by other names of the same kind.
+- `counted.tsv`: sentences with amounts, money, dates, times and shares that are equal by value.
+"""
+
+from __future__ import annotations
+
+import argparse
+import lzma
+import random
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date, timedelta
+from itertools import islice
+from pathlib import Path
+
+from sixfold.text.tokenizer import span_tokens
+
+Pair = tuple[str, str]  # Chinese, English
+SPANS = 8  # of each kind, as recipes/zh-en.toml has them
+GENERAL = (
+    "written", "tatoeba", "phrases", "commonvoice", "wiki_core", "wikinews", "wiki_en", "textbooks", "wiki_zh_core",
+    "wiki_zh", "xcopa", "storybooks", "tico19", "cdda",
+)  # fmt: skip
+TECHNICAL = ("lctt", "mdn", "pydocs", "k8s", "tfdocs", "ethereum")
+NAMES = ("full_names", "places", "names")  # words that a span may stand for
+EMOJI = "😀😂🤣😊😍😭😅🙏👍🎉🔥💪❤️🤔😴🥳🚀✨"
+
+
+def read(data: Path, names: Iterable[str]) -> Iterator[Pair]:
+    for name in names:
+        with lzma.open(data / "train" / f"{name}.tsv.xz", "rt", encoding="utf-8", newline="\n") as file:
+            for line in file:
+                chinese, _, english = line.rstrip("\n").partition("\t")
+                if chinese and english:
+                    yield chinese, english
+
+
+# --- As people type ---------------------------------------------------------------------------------------------------
+
+KEYS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+NEXT_KEYS = {one: row[max(0, at - 1) : at] + row[at + 1 : at + 2] for row in KEYS for at, one in enumerate(row)}
+CONFUSED = ("的得地", "在再", "做作", "他她它", "那哪", "己已", "像象", "坐座")
+CONFUSED_WITH = {one: group.replace(one, "") for group in CONFUSED for one in group}
+WIDE = str.maketrans("，。？！：；（）", ",.?!:;()")
+
+
+def typo(word: str, chance: random.Random) -> str:
+    """One slip of the fingers: letters swapped, dropped, doubled, or the key beside."""
+    at = chance.randrange(1, len(word) - 1)
+    slips = (
+        word[:at] + word[at + 1] + word[at] + word[at + 2 :], word[:at] + word[at + 1 :], word[:at] + word[at] + word[at:],
+        word[:at] + chance.choice(NEXT_KEYS.get(word[at].lower()) or word[at]) + word[at + 1 :],
+    )  # fmt: skip
+    return chance.choice(slips)
+
+
+def with_typos(text: str, chance: random.Random) -> str:
+    words = text.split(" ")
+    long = [at for at, word in enumerate(words) if len(word) > 3 and word.isalpha() and word.isascii()]
+    for at in chance.sample(long, min(len(long), 1 + (len(words) > 12))):
+        words[at] = typo(words[at], chance)
+    return " ".join(words)
+
+
+def without_stop(text: str, _: random.Random) -> str:
+    return re.sub(r"[.。!！?？]+\Z", "", text)
+
+
+def spaced(text: str, chance: random.Random) -> str:
+    """Two spaces for one, or spaces around a text."""
+    words = text.split(" ")
+    at = chance.randrange(len(words))
+    return chance.choice(("", " ")) + " ".join([*words[:at], "", *words[at:]])
+
+
+def confused(text: str, chance: random.Random) -> str:
+    """A character that sounds or looks like the right one."""
+    places = [at for at, char in enumerate(text) if char in CONFUSED_WITH]
+    if not places:
+        return text
+    at = chance.choice(places)
+    return text[:at] + chance.choice(CONFUSED_WITH[text[at]]) + text[at + 1 :]
+
+
+ENGLISH_NOISE: Sequence[Callable[[str, random.Random], str]] = (
+    lambda text, _: text.lower(), lambda text, _: text.upper(), lambda text, _: text.replace("'", ""),
+    lambda text, chance: without_stop(text.lower(), chance), lambda text, chance: with_typos(text.lower(), chance),
+    with_typos, without_stop, spaced,
+)  # fmt: skip
+CHINESE_NOISE: Sequence[Callable[[str, random.Random], str]] = (
+    without_stop, lambda text, _: text.translate(WIDE), spaced, confused,
+    lambda text, chance: confused(without_stop(text, chance), chance), lambda text, _: re.sub("[，、]", " ", text),
+)  # fmt: skip
+
+
+def noisy(pairs: Iterable[Pair], side: int, chance: random.Random) -> Iterator[Pair]:
+    kinds = (CHINESE_NOISE, ENGLISH_NOISE)[side]
+    for pair in pairs:
+        sides = list(pair)
+        sides[side] = chance.choice(kinds)(sides[side], chance)
+        if chance.random() < 0.05:
+            emoji = chance.choice(EMOJI)
+            sides = [f"{text} {emoji}" for text in sides]
+        if sides[side] != pair[side] and all(text.strip() for text in sides):
+            yield sides[0], sides[1]
+
+
+# --- Spans ------------------------------------------------------------------------------------------------------------
+
+COPIED = re.compile(r"(?<![A-Za-z\d])(?:[A-Za-z][\w./:@+-]*\w|\d+(?:[.,:]\d+)*%?)(?![A-Za-z\d])", re.ASCII)
+
+
+def lexicon(pairs: Iterable[Pair]) -> dict[str, set[str]]:
+    """Chinese words of two to eight characters, and the English words or phrases that translate them."""
+    found: dict[str, set[str]] = {}
+    for chinese, english in pairs:
+        english = re.sub(r"^(?:to|an?|the) ", "", english)
+        if 2 <= len(chinese) <= 8 and 3 <= len(english) <= 30 and not re.search(r"[();,]|\bsb\b|\bsth\b", english):
+            found.setdefault(chinese, set()).add(english)
+    return found
+
+
+def matches(pair: Pair, words: Mapping[str, set[str]]) -> list[Pair]:
+    """Parts of both sides that translate each other, each once in its side and none within another."""
+    chinese, english = pair
+    found = [(each, each) for each in COPIED.findall(english)]
+    at = 0
+    while at < len(chinese):
+        for size in range(8, 1, -1):
+            word = chinese[at : at + size]
+            known = [each for each in words.get(word, ()) if re.search(rf"\b{re.escape(each)}\b", english)]
+            if len(word) == size and known:
+                found.append((word, max(known, key=len)))
+                at += size - 1
+                break
+        at += 1
+    once = [pair for pair in dict.fromkeys(found) if chinese.count(pair[0]) == 1 and english.count(pair[1]) == 1]
+    return [one for one in once if not any(one != other and (one[0] in other[0] or one[1] in other[1]) for other in once)]
+
+
+def with_spans(pair: Pair, words: Mapping[str, set[str]], chance: random.Random) -> Pair | None:
+    """One to three matching parts become placeholders or get tags; sometimes the whole sentence gets tags."""
+    found = matches(pair, words)
+    placeholders, opening, closing = (span_tokens(SPANS)[begin : begin + SPANS] for begin in range(0, 3 * SPANS, SPANS))
+    if not found:
+        return None
+    chosen = chance.sample(found, min(len(found), chance.choice((1, 1, 2, 2, 3))))
+    chosen.sort(key=lambda each: pair[0].index(each[0]))
+    numbers = sorted(chance.sample(range(SPANS), len(chosen)))
+    sides = list(pair)
+    for number, parts in zip(numbers, chosen, strict=True):
+        is_name = parts[0] == parts[1] or parts[1][:1].isupper()
+        hidden = is_name and chance.random() < 0.7
+        for side in (0, 1):
+            new = placeholders[number] if hidden else opening[number] + parts[side] + closing[number]
+            sides[side] = sides[side].replace(parts[side], new, 1)
+    if chance.random() < 0.05 and (spare := sorted(set(range(SPANS)) - set(numbers))):
+        sides = [opening[spare[0]] + text + closing[spare[0]] for text in sides]
+    return sides[0], sides[1]
+
+
+# --- Names ------------------------------------------------------------------------------------------------------------
+
+
+def renamed(pairs: Iterable[Pair], kinds: Sequence[Sequence[Pair]], chance: random.Random) -> Iterator[Pair]:
+    """Pairs that name somebody or some place, with another name of the same list."""
+    kind_of = {pair: number for number, kind in enumerate(kinds) for pair in kind if len(pair[0]) > 1 and len(pair[1]) > 3}
+    words: dict[str, list[Pair]] = {}
+    for pair in kind_of:
+        words.setdefault(pair[0][:2], []).append(pair)
+    for chinese, english in pairs:
+        known = [pair for at in range(len(chinese)) for pair in words.get(chinese[at : at + 2], ())
+                 if chinese.startswith(pair[0], at)]  # fmt: skip
+        known = [pair for pair in known if chinese.count(pair[0]) == 1 and len(re.findall(rf"\b{re.escape(pair[1])}\b", english)) == 1]
+        if known:
+            old = max(known, key=lambda pair: len(pair[0]))
+            new = chance.choice(kinds[kind_of[old]])
+            yield chinese.replace(old[0], new[0]), english.replace(old[1], new[1])
+
+
+# --- Numbers ----------------------------------------------------------------------------------------------------------
+
+DIGITS = "零一二三四五六七八九"
+MONTHS = "January February March April May June July August September October November December".split()
+SMALL = "zero one two three four five six seven eight nine ten eleven twelve".split()
+
+
+def decimal(value: int, unit: int) -> str:
+    """value / unit without loss or trailing zeros, in plain digits."""
+    whole, rest = divmod(value, unit)
+    digits = str(rest).rjust(len(str(unit)) - 1, "0").rstrip("0")
+    return f"{whole}.{digits}" if digits else str(whole)
+
+
+def spelt(value: int) -> str:
+    """A number below 100,000,000 in Chinese characters."""
+    if value >= 10_000:
+        upper, rest = divmod(value, 10_000)
+        return spelt(upper) + "万" + ("" if not rest else ("零" if rest < 1000 else "") + spelt(rest))
+    text, skipped = "", False
+    for unit, name in ((1000, "千"), (100, "百"), (10, "十"), (1, "")):
+        digit, value = divmod(value, unit)
+        if digit:
+            text += ("零" if skipped and text else "") + DIGITS[digit] + name
+        skipped = not digit
+    return re.sub("^一十", "十", text) or "零"
+
+
+def chinese_number(value: int, chance: random.Random) -> str:
+    if value >= 10**8:
+        return f"{decimal(value, 10**8)}亿"
+    if value >= 10**4:
+        forms = [f"{decimal(value, 10**4)}万"] * 3 + [f"{value:,}", str(value)]
+        return chance.choice([*forms, spelt(value)] if value % 1000 == 0 else forms)
+    return chance.choice([str(value), str(value), f"{value:,}", spelt(value)])
+
+
+def english_number(value: int, chance: random.Random) -> str:
+    for unit, name in ((10**12, "trillion"), (10**9, "billion"), (10**6, "million")):
+        if value >= unit:
+            return f"{decimal(value, unit)} {name}"
+    return SMALL[value] if value < len(SMALL) and chance.random() < 0.5 else f"{value:,}"
+
+
+def amount(chance: random.Random) -> int:
+    """One to four leading digits and zeros behind them, so that both languages write it without loss."""
+    return chance.randrange(1, 10 ** chance.randint(1, 4)) * 10 ** chance.randint(0, 9)
+
+
+COUNTED = (
+    ("该市人口为{n}。", "The city has a population of {n}."), ("去年共有{n}人参观了这座博物馆。", "Last year {n} people visited the museum."),
+    ("公司今年卖出了{n}台手机。", "The company sold {n} phones this year."), ("这项工程耗资{n}元。", "The project cost {n} yuan."),
+    ("该公司去年亏损{n}元。", "The company lost {n} yuan last year."), ("他欠银行{n}美元。", "He owes the bank ${n}."),
+    ("政府将投资{n}美元改善交通。", "The government will invest ${n} to improve transport."), ("这幅画以{n}英镑成交。", "The painting sold for £{n}."),
+    ("这份合同价值{n}欧元。", "The contract is worth €{n}."), ("太阳距离地球约{n}公里。", "The sun is about {n} kilometres from the earth."),
+    ("全国有{n}名学生参加了考试。", "Nationwide, {n} students took the exam."), ("视频的播放量超过{n}次。", "The video has been viewed more than {n} times."),
+    ("工厂每天生产{n}吨钢。", "The factory produces {n} tonnes of steel a day."), ("地震造成{n}人无家可归。", "The earthquake left {n} people homeless."),
+    ("这本书已售出{n}册。", "The book has sold {n} copies."), ("利润从{n}元增加到{m}元。", "Profits rose from {n} yuan to {m} yuan."),
+    ("{n}", "{n}"), ("{n}元", "{n} yuan"), ("{n}美元", "${n}"), ("{n}人", "{n} people"),
+)  # fmt: skip
+SHARED = (
+    ("价格上涨了{p}。", "Prices rose by {p}."), ("失业率下降到{p}。", "The unemployment rate fell to {p}."),
+    ("只有{p}的受访者表示同意。", "Only {p} of respondents agreed."), ("这家公司占有{p}的市场份额。", "The company has {p} of the market."),
+    ("销售额同比下降{p}。", "Sales were down {p} from a year earlier."), ("{p}", "{p}"),
+)  # fmt: skip
+DATED = (
+    ("会议将于{d}举行。", "The meeting will be held on {d}."), ("他出生于{d}。", "He was born on {d}."), ("{d}", "{d}"),
+    ("该法律自{d}起生效。", "The law takes effect on {d}."), ("请在{d}{t}之前回复。", "Please reply by {t} on {d}."),
+    ("飞机{t}起飞。", "The plane takes off at {t}."), ("商店{t}关门。", "The shop closes at {t}."), ("{t}", "{t}"),
+)  # fmt: skip
+
+
+def counted(count: int, chance: random.Random) -> Iterator[Pair]:
+    for _ in range(count):
+        chinese, english = chance.choice((chance.choice(COUNTED), chance.choice(COUNTED), chance.choice(SHARED), chance.choice(DATED)))
+        values: list[dict[str, str]] = [{}, {}]
+        for name in "nm":
+            value = amount(chance)
+            values[0][name], values[1][name] = chinese_number(value, chance), english_number(value, chance)
+        share = chance.choice((str(chance.randint(1, 100)), decimal(chance.randrange(1, 1000), 10)))
+        values[0]["p"], values[1]["p"] = chance.choice((f"{share}%", f"百分之{share}")), chance.choice((f"{share}%", f"{share} percent"))
+        day = date(1850, 1, 1) + timedelta(days=chance.randrange(180 * 365))
+        values[0]["d"] = f"{day.year}年{day.month}月{day.day}日"
+        month = MONTHS[day.month - 1]
+        values[1]["d"] = chance.choice((f"{month} {day.day}, {day.year}", f"{day.day} {month} {day.year}"))
+        hour, minute = chance.randrange(24), chance.choice((0, 0, 15, 30, 45, chance.randrange(60)))
+        part = "凌晨" if hour < 6 else "上午" if hour < 12 else "中午" if hour == 12 else "下午" if hour < 18 else "晚上"
+        past = "" if not minute else "半" if minute == 30 else f"{minute}分"
+        values[0]["t"] = chance.choice((f"{part}{(hour - 1) % 12 + 1}点{past}", f"{hour:02}:{minute:02}"))
+        clock = f"{(hour - 1) % 12 + 1}" + (f":{minute:02}" if minute else "")
+        values[1]["t"] = f"{clock} {'a.m.' if hour < 12 else 'p.m.'}" if ":" not in values[0]["t"] else f"{hour:02}:{minute:02}"
+        yield chinese.format(**values[0]), english.format(**values[1]).replace("p.m..", "p.m.").replace("a.m..", "a.m.")
+
+
+def write(path: Path, pairs: Iterable[Pair]) -> None:
+    building = path.with_suffix(".building")
+    count = 0
+    with building.open("w", encoding="utf-8", newline="\n") as file:
+        for count, pair in enumerate(pairs, start=1):
+            file.write("\t".join(pair) + "\n")
+    building.replace(path)
+    print(f"{path.name}: {count:,} pairs", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--pairs", type=int, default=60_000, help="of each file, at most")
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    general = list(read(args.data, GENERAL))
+    technical = list(read(args.data, TECHNICAL))
+
+    def sample(pairs: Sequence[Pair], name: str) -> tuple[list[Pair], random.Random]:
+        """An even sample, and the chance that makes one file; each has its own."""
+        chance = random.Random(f"{args.seed} {name}")
+        return chance.sample(pairs, min(len(pairs), args.pairs)), chance
+
+    for side, language in enumerate(("zh", "en")):
+        some, chance = sample(general, f"noisy-{language}")
+        phrases = list(read(args.data, ["phrases", "written"]))  # short ones are what people type without care
+        write(args.out / f"noisy-{language}.tsv", noisy([*some, *phrases], side, chance))
+    words = lexicon(read(args.data, ["cedict", *NAMES]))
+    some, chance = sample([*general, *chance.sample(technical, len(general) // 2)], "spans")
+    write(args.out / "spans.tsv", filter(None, (with_spans(pair, words, chance) for pair in some)))
+    people = [pair for pair in read(args.data, ["full_names"]) if "·" in pair[0] and " " in pair[1]]
+    kinds = (people, list(read(args.data, ["places"])))
+    write(args.out / "named.tsv", islice(renamed(general, kinds, sample([], "named")[1]), args.pairs))
+    write(args.out / "counted.tsv", dict.fromkeys(counted(args.pairs // 2, sample([], "counted")[1])))
+
+
+if __name__ == "__main__":
+    main()
