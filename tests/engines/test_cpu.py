@@ -12,7 +12,7 @@ from sixfold import modelfile
 from sixfold.config import Config, SearchOptions
 from sixfold.engines import cpu
 from sixfold.engines.cpu import CpuEngine, cache_home, cached_folder
-from sixfold.errors import ConfigError, RequestError
+from sixfold.errors import ConfigError
 from sixfold.model.transformer import weights_of
 
 GREEDY = SearchOptions(beam=1, max_length=9)
@@ -89,26 +89,6 @@ def test_a_batch_decodes_as_each_source_does_alone(file):
     for source, candidates in zip(SOURCES, together, strict=True):
         (alone,) = engine.decode([source], BEAM)
         assert [c.tokens for c in alone] == [c.tokens for c in candidates]
-
-
-def test_nothing_in_is_nothing_out(file):
-    assert CpuEngine(file).decode([]) == []
-
-
-def test_an_empty_source_is_refused(file):
-    with pytest.raises(RequestError, match="expected at least one token"):
-        CpuEngine(file).decode([[5, 2], []])
-
-
-def test_a_source_beyond_the_position_table_is_refused(file):
-    with pytest.raises(RequestError, match=r"expected at most 24 tokens \(model\.max_length\); got 25"):
-        CpuEngine(file).decode([[5] * 25])
-
-
-@pytest.mark.parametrize("ids", [[5, 23, 2], [-1, 2]])
-def test_ids_outside_the_vocabulary_are_refused(file, ids):
-    with pytest.raises(RequestError, match="source: expected ids from 0 to 22; got"):
-        CpuEngine(file).decode([ids])
 
 
 def test_a_target_ends_where_the_position_table_does(file):

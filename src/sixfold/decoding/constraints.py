@@ -24,18 +24,23 @@ def ban(tokens: Sequence[int]) -> Constraint:
     return apply
 
 
-def force_prefix(prefixes: Sequence[Sequence[int]]) -> Constraint:
-    """Begin with the given tokens, one list a sentence. Forced tokens cost nothing, but count towards the length."""
+def force_prefix(prefixes: Sequence[Sequence[int]], then: Sequence[Constraint] = ()) -> Constraint:
+    """Begin with the given tokens, one list a sentence. Forced tokens cost nothing, but count towards the length.
+
+    The constraints in `then` hold behind the prefix only: a prefix may hold what may not be written otherwise.
+    """
     longest = max(map(len, prefixes), default=0)
     table = torch.tensor([[*prefix, *[-1] * (longest - len(prefix))] for prefix in prefixes], dtype=torch.long)
 
     def apply(logits: Logits, history: History, sentences: Sentences) -> Logits:
-        step = history.size(1)
+        free, step = logits, history.size(1)
+        for constraint in then:
+            free = constraint(free, history, sentences)
         if step >= longest:
-            return logits
+            return free
         forced = table.to(logits.device)[sentences, step][:, None]
         others = torch.arange(logits.size(1), device=logits.device)[None] != forced
-        return logits.masked_fill(others & (forced >= 0), -torch.inf)
+        return torch.where(forced >= 0, logits.masked_fill(others, -torch.inf), free)
 
     return apply
 

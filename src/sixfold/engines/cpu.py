@@ -8,14 +8,25 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import ctranslate2
 import numpy as np
 
+from sixfold.aligning_heads import aligning_heads
 from sixfold.config import Compute, SearchOptions
-from sixfold.engines.engine import Candidate, Ids, batches, check_sources
+from sixfold.engines.engine import (
+    Candidate,
+    Ids,
+    batches,
+    check_kind,
+    check_search,
+    check_sources,
+    check_targets,
+    rescored,
+)
 from sixfold.errors import ConfigError
 from sixfold.interop.ctranslate2 import check_supported, convert
 from sixfold.modelfile import ModelFile
@@ -25,7 +36,7 @@ PATIENCE = 2.0
 COMPUTES = ("int8", "float32")
 ROOM = 512  # tokens of a batch of sources, times the beam: the fewer, the shorter the shortlist
 READ = 16  # targets that are read at once: every word of the vocabulary is weighed at each of their tokens
-LAYOUT = 2  # of the cached files; raised when `convert` writes something else
+LAYOUT = 3  # of the cached files; raised when `convert` writes something else
 
 
 class CpuEngine:
@@ -40,6 +51,7 @@ class CpuEngine:
         if compute not in COMPUTES:
             raise ConfigError(f"compute: expected one of {', '.join(COMPUTES)} on a CPU; got {compute!r}")
         self.config = model.config.model
+        self.aligning = aligning_heads(model.card, self.config)
         self.threads = threads or cores()
         self._names = vocabulary(model)
         self._has_shortlist = shortlist and model.shortlist is not None
@@ -53,7 +65,7 @@ class CpuEngine:
         CTranslate2 cannot tell that no live hypothesis can win; where that is asked for (patience 0) it gets PATIENCE.
         """
         options = options or SearchOptions()
-        check_sources(self.config, sources)
+        check_search(self.config, sources, options, prefixes)
         lengths = [len(source) for source in sources]
         room = min(ROOM // options.beam, -(-sum(lengths) // self.threads))
         parts = [(places, self._ask(places, sources, options, prefixes)) for places in batches(lengths, room)]
@@ -88,35 +100,47 @@ class CpuEngine:
         return self._engine.translate_batch(self._named(some), **wanted)
 
     def alternatives(self, source: Ids, prefix: Ids, options: SearchOptions) -> list[Candidate]:
-        check_sources(self.config, [source])
+        check_kind(self.config, "alternatives")
+        check_search(self.config, [source], options, [prefix])
+        limit = self._longest([source], options)
+        if len(prefix) >= limit:
+            return []
+        never = (*options.banned, self.config.pad, self.config.bos, self.config.unk)
         (found,) = self._engine.translate_batch(
             self._named([source]), target_prefix=self._named([prefix]), return_alternatives=True, max_input_length=0,
-            max_decoding_length=self._longest([source], options), **self._search(options),
+            max_decoding_length=limit, **self._search(replace(options, banned=never)),
         )  # fmt: skip
-        return self._candidates(found)
+        return rescored(self, source, prefix, [each.tokens for each in self._candidates(found)], options, limit)
 
     def score(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[list[float]]:
         check_sources(self.config, sources)
+        check_targets(self.config, sources, targets)
+        if self.config.kind == "decoder":
+            texts = [[*source, *target, self.config.eos] for source, target in zip(sources, targets, strict=True)]
+            read = self._engine.score_batch(self._named(texts), max_batch_size=READ)
+            return [list(each.log_probs)[-len(target) - 1 :] for each, target in zip(read, targets, strict=True)]
         found = self._engine.score_batch(
             self._named(sources), self._named(targets), max_batch_size=READ, max_input_length=0
         )
         return [list(each.log_probs) for each in found]
 
     def align(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[np.ndarray]:
+        check_kind(self.config, "align")
         check_sources(self.config, sources)
-        found = [np.zeros((0, len(source)), np.float32) for source in sources]
-        places = [place for place, target in enumerate(targets) if target]
-        if not places:
-            return found
-        # A target shorter than the longest goes on until it ends; what comes behind it is cut off.
+        check_targets(self.config, sources, targets)
+        if not sources:
+            return []
+        # CTranslate2 drops the row of <eos>, so another token stands in for it: what a step writes does not change what
+        # it attends to. A target shorter than the longest goes on; what comes behind it is cut off.
+        ended = [[*target, self.config.unk] for target in targets]
         answers = self._engine.translate_batch(
-            self._named([sources[place] for place in places]), beam_size=1, max_input_length=0, return_attention=True,
-            target_prefix=self._named([targets[place] for place in places]), max_batch_size=READ,
-            max_decoding_length=max(len(targets[place]) for place in places),
+            self._named(sources), beam_size=1, max_input_length=0, return_attention=True, max_batch_size=READ,
+            target_prefix=self._named(ended), max_decoding_length=max(map(len, ended)),
         )  # fmt: skip
-        for place, answer in zip(places, answers, strict=True):
-            rows = answer.attention[0][: len(targets[place])]
-            found[place] = np.array([row[: len(sources[place])] for row in rows], np.float32)
+        found = []
+        for source, target, answer in zip(sources, ended, answers, strict=True):
+            steps = np.array([row[: len(source)] for row in answer.attention[0][: len(target)]], np.float32)
+            found.append(self.aligning.token_weights(steps))
         return found
 
     def close(self) -> None:

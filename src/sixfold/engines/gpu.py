@@ -16,13 +16,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sixfold.aligning_heads import AligningHeads, aligning_heads
 from sixfold.config import Compute, ModelConfig, SearchOptions
 from sixfold.decoding.board import Board, likeliest
 from sixfold.decoding.constraints import Constraint, ban, force_prefix, no_repeat
 from sixfold.decoding.search import Hypothesis, beam_search
-from sixfold.engines.engine import Candidate, Ids, check_sources
+from sixfold.engines.engine import Candidate, Ids, check_kind, check_search, check_sources, check_targets, rescored
 from sixfold.engines.gpu_steps import PositionTable, StaticStepper, kernels
-from sixfold.errors import ConfigError, RequestError
+from sixfold.errors import ConfigError
 from sixfold.model.positions import Sinusoid
 from sixfold.model.stepper import translate_stepper
 from sixfold.model.transformer import EncoderDecoder, build, load_weights
@@ -38,9 +39,11 @@ KEPT = 8  # decoders whose memory is kept for the next call
 class GpuEngine:
     """A model that is ready to decode on a device of torch. Calls from several threads are made one by one."""
 
-    def __init__(self, model: EncoderDecoder, config: ModelConfig) -> None:
+    def __init__(self, model: EncoderDecoder, config: ModelConfig, aligning: AligningHeads | None = None) -> None:
+        """`aligning`: the heads for `align`; None: all heads of the last layer."""
         self.model = model.eval()
         self.config = config
+        self.aligning = aligning or aligning_heads({}, config)
         self.device = next(model.parameters()).device
         self.kernels = kernels() if self.device.type == "cuda" else None
         if self.kernels is not None:
@@ -56,30 +59,22 @@ class GpuEngine:
     def load(cls, file: ModelFile, device: str = "cuda", compute: Compute = "float16") -> GpuEngine:
         if compute not in TYPES:
             raise ConfigError(f"compute: expected one of {', '.join(TYPES)} on {device}; got {compute!r}")
-        if file.config.model.kind != "encoder-decoder":
-            raise RequestError(f"model: expected an encoder-decoder; got model.kind = {file.config.model.kind!r}")
+        check_kind(file.config.model, "the GPU engine", "take device cpu, or name a model that translates")
         model = build(replace(file.config.model, dropout=0.0))
         load_weights(model, file.weights())
         assert isinstance(model, EncoderDecoder)
-        return cls(model.to(device, TYPES[compute]), file.config.model)
+        return cls(model.to(device, TYPES[compute]), file.config.model, aligning_heads(file.card, file.config.model))
 
     @torch.inference_mode()
     def decode(
         self, sources: Sequence[Ids], options: SearchOptions | None = None, prefixes: Sequence[Ids] | None = None
     ) -> list[list[Candidate]]:
         options = options or SearchOptions()
-        check_sources(self.config, sources)
-        if prefixes is not None and any(prefixes):
+        check_search(self.config, sources, options, prefixes)
+        begun: Sequence[Ids] = [()] * len(sources) if prefixes is None else prefixes
+        if any(map(len, begun)) or options.no_repeat or options.banned:
             with self._lock:
-                return [
-                    self._search(source, options, [force_prefix([prefix])])
-                    for source, prefix in zip(sources, prefixes, strict=True)
-                ]
-        rules = [no_repeat(options.no_repeat)] if options.no_repeat else []
-        rules += [ban(options.banned)] if options.banned else []
-        if rules:
-            with self._lock:
-                return [self._search(source, options, rules) for source in sources]
+                return [self._search(*each, options) for each in zip(sources, begun, strict=True)]
         return [[Candidate(each.tokens, each.score) for each in found] for found in self.search(sources, options)]
 
     @torch.inference_mode()
@@ -103,26 +98,27 @@ class GpuEngine:
 
     @torch.inference_mode()
     def alternatives(self, source: Ids, prefix: Ids, options: SearchOptions) -> list[Candidate]:
-        check_sources(self.config, [source])
+        check_search(self.config, [source], options, [prefix])
+        limit = self._limit(source, options)
+        if len(prefix) >= limit:
+            return []
+        config = self.config
+        options = replace(options, banned=(*options.banned, config.pad, config.bos, config.unk))
         with self._lock:
-            return self._alternatives(source, prefix, options)
-
-    def _alternatives(self, source: Ids, prefix: Ids, options: SearchOptions) -> list[Candidate]:
-        logits = self._logits(source, prefix)[-1]
-        logits[[self.config.pad, self.config.bos, self.config.unk]] = -torch.inf
-        best = logits.topk(min(options.n_best, len(logits))).indices.tolist()
-        found: list[Candidate] = []
-        for token in best:
-            if token == self.config.eos:
-                total = self.score([source], [prefix])[0]
-                found.append(Candidate(list(prefix), options.normalise(sum(total), len(total))))
-            else:
-                found += self._search(source, replace(options, n_best=1), [force_prefix([[*prefix, token]])])
-        return found
+            history = torch.tensor([list(prefix)], dtype=torch.long, device=self.device)
+            logits = self._logits(source, prefix)[-1:]
+            for constraint in (ban([config.eos]), *self._constraints(options)):
+                logits = constraint(logits, history, torch.zeros(1, dtype=torch.long, device=self.device))
+            values, tokens = logits[0].topk(min(options.n_best, logits.size(1)))
+            possible = [token for value, token in zip(values.tolist(), tokens.tolist(), strict=True) if value > -np.inf]
+            single = replace(options, n_best=1)
+            found = [self._search(source, [*prefix, token], single)[0].tokens for token in possible]
+        return rescored(self, source, prefix, found, options, limit)
 
     @torch.inference_mode()
     def score(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[list[float]]:
         check_sources(self.config, sources)
+        check_targets(self.config, sources, targets)
         with self._lock:
             return [self._score(source, target) for source, target in zip(sources, targets, strict=True)]
 
@@ -134,22 +130,29 @@ class GpuEngine:
     def _logits(self, source: Ids, target: Ids) -> Tensor:
         """What the model expects at the beginning of a target and after each of its tokens."""
         inputs = torch.tensor([[self.config.bos, *target]], device=self.device)
-        return self.model(torch.tensor([source], device=self.device), inputs)[0].float()
+        return self.model(torch.tensor([list(source)], device=self.device), inputs)[0].float()
 
     @torch.inference_mode()
     def align(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[np.ndarray]:
         check_sources(self.config, sources)
+        check_targets(self.config, sources, targets)
         with self._lock:
             return [self._align(source, target) for source, target in zip(sources, targets, strict=True)]
 
     def _align(self, source: Ids, target: Ids) -> np.ndarray:
-        inputs = torch.tensor([[self.config.bos, *target][: max(1, len(target))]], device=self.device)
-        weights = self.model.looks(torch.tensor([source], device=self.device), inputs)
-        return weights[0].float().mean(dim=0)[: len(target)].cpu().numpy()
+        inputs = torch.tensor([[self.config.bos, *target]], device=self.device)
+        weights = self.model.looks(torch.tensor([list(source)], device=self.device), inputs, self.aligning.layer)
+        steps = weights[0, list(self.aligning.heads)].float().mean(dim=0)
+        return self.aligning.token_weights(steps.cpu().numpy())
 
-    def _search(self, source: Ids, options: SearchOptions, constraints: Sequence[Constraint]) -> list[Candidate]:
+    def _constraints(self, options: SearchOptions) -> list[Constraint]:
+        rules = [no_repeat(options.no_repeat)] if options.no_repeat else []
+        return [*rules, ban(options.banned)] if options.banned else rules
+
+    def _search(self, source: Ids, prefix: Ids, options: SearchOptions) -> list[Candidate]:
         """The plain search, which knows constraints."""
-        tokens = torch.tensor([source], device=self.device)
+        constraints = [force_prefix([prefix], self._constraints(options))]
+        tokens = torch.tensor([list(source)], device=self.device)
         options = replace(options, max_length=self._limit(source, options))
         stepper = translate_stepper(self.model, tokens, None, options.max_length)
         start = torch.tensor([self.config.bos], device=self.device)

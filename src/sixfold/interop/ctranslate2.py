@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from sixfold.aligning_heads import AligningHeads, aligning_heads
 from sixfold.config import ModelConfig
 from sixfold.errors import RequestError
 from sixfold.modelfile import SCALE, ModelFile, Shortlist
@@ -24,13 +25,13 @@ DTYPES = ("float32", "int8", "int16", "int32", "float16", "bfloat16")  # in the 
 ACTIVATIONS = {"relu": 0, "gelu-tanh": 1, "silu": 2, "swiglu": 2, "gelu": 3}
 
 Variables = dict[str, np.ndarray]
+Rows = slice | np.ndarray
 
 # Ours -> theirs, inside one layer. The fused projection of cross-attention is two matrices there.
 LAYER = {
     "self_attention.query_key_value": "self_attention/linear_0",
     "self_attention.output": "self_attention/linear_1",
     "self_attention_norm": "self_attention/layer_norm",
-    "cross_attention.output": "attention/linear_2",
     "cross_attention_norm": "attention/layer_norm",
     "feed_forward.up": "ffn/linear_0",
     "feed_forward.down": "ffn/linear_1",
@@ -92,6 +93,7 @@ class Weights:
 
     def __init__(self, model: ModelFile) -> None:
         self.config = model.config.model
+        self.aligning = aligning_heads(model.card, self.config)
         self.tensors = model.tensors
         self._arrays: dict[str, np.ndarray] = {}
         self._model = model
@@ -111,7 +113,7 @@ class Weights:
 def _variables(model: Weights) -> Iterator[tuple[str, np.ndarray]]:
     config = model.config
     for stack in config.stacks:
-        yield from _stack_settings(config, stack)
+        yield from _stack_settings(config, stack, model.aligning)
         embeddings = "encoder/embeddings_0" if stack == "encoder" else "decoder/embeddings"
         yield from _matrix(model, f"{stack}.embedding.token", embeddings)
         if config.positions != "rotary":
@@ -125,7 +127,7 @@ def _variables(model: Weights) -> Iterator[tuple[str, np.ndarray]]:
     yield from _matrix(model, "output.projection", "decoder/projection", bias=config.output_bias)
 
 
-def _stack_settings(config: ModelConfig, stack: str) -> Iterator[tuple[str, np.ndarray]]:
+def _stack_settings(config: ModelConfig, stack: str, aligning: AligningHeads) -> Iterator[tuple[str, np.ndarray]]:
     yield f"{stack}/num_heads", np.array(config.heads, np.int16)
     yield f"{stack}/pre_norm", np.array(config.norm_position == "pre", np.int8)
     yield f"{stack}/activation", np.array(ACTIVATIONS[config.feed_forward], np.int8)
@@ -134,8 +136,8 @@ def _stack_settings(config: ModelConfig, stack: str) -> Iterator[tuple[str, np.n
         yield f"{stack}/embeddings_merge", np.array(0, np.int8)
         yield f"{stack}/multi_query_attention", np.array(0, np.int8)
     else:
-        yield f"{stack}/alignment_layer", np.array(-1, np.int16)
-        yield f"{stack}/alignment_heads", np.array(0, np.int16)  # 0: the mean of all heads
+        yield f"{stack}/alignment_layer", np.array(aligning.layer, np.int16)
+        yield f"{stack}/alignment_heads", np.array(len(aligning.heads), np.int16)  # the mean of so many first heads
         for flag in ("alibi", "alibi_use_positive_positions", "scale_alibi", "start_from_zero_embedding"):
             yield f"{stack}/{flag}", np.array(0, np.int8)
 
@@ -168,10 +170,7 @@ def _layer(model: Weights, stack: str, index: int) -> Iterator[tuple[str, np.nda
         put = _norm if name.endswith("norm") else _matrix
         yield from put(model, f"{ours}.{name}", f"{theirs}/{target}")
     if cross:
-        width = config.heads * config.d_head
-        fused = f"{ours}.cross_attention.query_key_value"
-        yield from _matrix(model, fused, f"{theirs}/attention/linear_0", slice(None, width))
-        yield from _matrix(model, fused, f"{theirs}/attention/linear_1", slice(width, None))
+        yield from _cross_attention(model, f"{ours}.cross_attention", f"{theirs}/attention", index)
     for attention in ("self_attention", "attention") if cross else ("self_attention",):
         if config.groups != config.heads:
             yield f"{theirs}/{attention}/num_heads_kv", np.array(config.groups, np.int32)
@@ -181,8 +180,41 @@ def _layer(model: Weights, stack: str, index: int) -> Iterator[tuple[str, np.nda
             yield f"{theirs}/{attention}/rotary_base", np.array(config.rotary_base, np.float32)
 
 
+def _cross_attention(model: Weights, ours: str, theirs: str, index: int) -> Iterator[tuple[str, np.ndarray]]:
+    """Two matrices of the fused one, and the output; in the layer that aligns, the aligning heads come first.
+
+    The order of the heads changes nothing but which of them CTranslate2 takes the mean of when it returns attention.
+    """
+    config, width = model.config, model.config.heads * model.config.d_head
+    query: Rows = slice(None, width)
+    keys_and_values: Rows = slice(width, None)
+    columns: Rows = slice(None)
+    if index == model.aligning.layer and len(model.aligning.heads) < config.heads:
+        heads, groups = aligning_first(config, model.aligning.heads)
+        query, keys = features_of(heads, config.d_head), width + features_of(groups, config.d_head)
+        keys_and_values = np.concatenate([keys, keys + config.groups * config.d_head])
+        columns = query
+    yield from _matrix(model, f"{ours}.query_key_value", f"{theirs}/linear_0", query)
+    yield from _matrix(model, f"{ours}.query_key_value", f"{theirs}/linear_1", keys_and_values)
+    for name, array in _matrix(model, f"{ours}.output", f"{theirs}/linear_2"):
+        yield name, array[:, columns] if array.ndim == 2 else array
+
+
+def aligning_first(config: ModelConfig, chosen: Sequence[int]) -> tuple[list[int], list[int]]:
+    """An order of all heads that begins with the chosen ones, and that of the groups that share keys and values."""
+    shared = config.heads // config.groups
+    groups = list(dict.fromkeys([*(head // shared for head in chosen), *range(config.groups)]))
+    heads = [head for group in groups for head in range(group * shared, (group + 1) * shared)]
+    return sorted(heads, key=lambda head: (head not in chosen, heads.index(head))), groups
+
+
+def features_of(heads: Sequence[int], d_head: int) -> np.ndarray:
+    """The features of these heads, one head after another."""
+    return (np.array(heads)[:, None] * d_head + np.arange(d_head)).ravel()
+
+
 def _matrix(
-    model: Weights, ours: str, theirs: str, rows: slice = slice(None), bias: bool | None = None
+    model: Weights, ours: str, theirs: str, rows: Rows = slice(None), bias: bool | None = None
 ) -> Iterator[tuple[str, np.ndarray]]:
     name = f"{ours}.weight"
     yield f"{theirs}/weight", model[name][rows]

@@ -112,15 +112,15 @@ class Stack(nn.Module):
             )
         return x if self.norm is None else self.norm(x)
 
-    def looks(self, tokens: Tokens, memory: Sequence[Memory]) -> Float[Tensor, "rows heads length keys"]:
-        """How much each position looks at the memory, in the last layer."""
+    def looks(self, tokens: Tokens, memory: Sequence[Memory], index: int) -> Float[Tensor, "rows heads length keys"]:
+        """The weights of the cross-attention of a layer, by its index."""
         positions = torch.arange(tokens.size(1), device=tokens.device)[None]
         rotation = None if self.rotary is None else self.rotary(positions)
         x = self.embedding(tokens, positions, None)
-        *others, last = self.each_layer()
-        for layer, its in zip(others, memory[:-1], strict=True):
-            x = layer(x, None, True, rotation, None, its)
-        return last.looks(x, memory[-1], rotation)
+        *lower, wanted = list(self.each_layer())[: index + 1]
+        for layer, projected in zip(lower, memory, strict=False):
+            x = layer(x, None, True, rotation, None, projected)
+        return wanted.looks(x, memory[index], rotation)
 
     def remember(self, memory: Float[Tensor, "rows keys d_model"], mask: MemoryMask | None) -> list[Memory]:
         """What each layer's cross-attention will look at; computed once a sentence."""
@@ -199,9 +199,9 @@ class EncoderDecoder(nn.Module):
         mask = same_text(target_texts, target_texts)
         return self.decoder(target, mask, memory, positions=position_in_text(target_texts))
 
-    def looks(self, source: Source, target: Target) -> Float[Tensor, "rows heads target source"]:
-        """How much each position of the target looks at each of the source, in the last layer."""
-        return self.decoder.looks(target, self.decoder.remember(self.encoder(source), None))
+    def looks(self, source: Source, target: Target, layer: int) -> Float[Tensor, "rows heads target source"]:
+        """How much each position of the target attends to each of the source, in one layer of the decoder."""
+        return self.decoder.looks(target, self.decoder.remember(self.encoder(source), None), layer)
 
 
 class EncoderOnly(nn.Module):
