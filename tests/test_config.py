@@ -1,10 +1,17 @@
+import math
+from dataclasses import fields
+
 import pytest
 
 from sixfold.config import (
     PRESETS,
     Config,
+    DataConfig,
     ModelConfig,
+    SearchOptions,
     TokenizerConfig,
+    TrainingConfig,
+    TranslateOptions,
     from_dict,
     load,
     override,
@@ -12,7 +19,10 @@ from sixfold.config import (
     to_dict,
     to_toml,
 )
+from sixfold.decoding.sampling import SamplingOptions
 from sixfold.errors import ConfigError
+from sixfold.recipe import CorpusConfig
+from sixfold.serving.options import ServeOptions
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -119,3 +129,22 @@ def test_a_missing_recipe_is_one_line(tmp_path):
 def test_a_tag_may_stand_once_only():
     with pytest.raises(ConfigError, match="no tag twice"):
         TokenizerConfig(tags=("zh", "zh"))
+
+
+SECTIONS = (
+    ModelConfig, TokenizerConfig, TrainingConfig, DataConfig, SearchOptions, TranslateOptions, SamplingOptions,
+    CorpusConfig, ServeOptions,
+)  # fmt: skip
+FLOATS = [(section, field.name) for section in SECTIONS for field in fields(section) if field.type == "float"]
+
+
+@pytest.mark.parametrize(("section", "name"), FLOATS, ids=lambda each: getattr(each, "__name__", each))
+def test_no_setting_takes_what_is_not_a_finite_number(section, name):
+    required = {"files": ("pairs.tsv",)} if section is CorpusConfig else {}
+    for value in (math.nan, math.inf, -math.inf):
+        with pytest.raises(ConfigError, match=rf"\.{name}: expected a finite number; got {value}"):
+            section(**required, **{name: value})
+
+
+def test_every_kind_of_settings_has_such_a_number():
+    assert {section for section, _ in FLOATS} >= {SearchOptions, TranslateOptions, SamplingOptions, TrainingConfig}

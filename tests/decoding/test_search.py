@@ -248,6 +248,7 @@ def test_top_k_and_top_p_cut_the_tail():
         (lambda: SearchOptions(patience=-1.0), r"decoding\.patience: expected 0 or more; got -1\.0"),
         (lambda: SamplingOptions(temperature=0.0), r"sampling\.temperature: expected above 0; got 0"),
         (lambda: SamplingOptions(top_p=0.0), r"sampling\.top_p"),
+        (lambda: SamplingOptions(temperature=math.nan), r"sampling\.temperature: expected a finite number; got nan"),
         (lambda: SamplingOptions(top_k=-1), r"sampling\.top_k"),
     ],
 )

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from sixfold.decoding.search import Pick
 from sixfold.errors import ConfigError
+from sixfold.settings import check_types
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class SamplingOptions:
     seed: int = 1
 
     def __post_init__(self) -> None:
+        check_types(self, "sampling")
         if self.temperature <= 0:
             raise ConfigError(
                 f"sampling.temperature: expected above 0; got {self.temperature}", "greedy needs no sampling"
