@@ -8,7 +8,9 @@ from commands import run_here
 from small_models import SMALL, random_model
 
 from sixfold import modelfile
+from sixfold.aligning_heads import aligning_heads
 from sixfold.config import Config, DataConfig, TokenizerConfig
+from sixfold.explorer.influence import measure_aligning_heads
 from sixfold.model.transformer import weights_of
 from sixfold.modelfile import dequantize, quantize
 from sixfold.text.learn import train_tokenizer
@@ -85,3 +87,20 @@ def test_the_summary_shows_every_source_of_a_card(model, tmp_path, capsys):
     run_here(capsys, "pack", model, "--out", model, "--card", tmp_path / "card.toml")
     said = run_here(capsys, "summary", model).out
     assert all(f"name corpus {n}, licence CC0" in said for n in range(5))
+
+
+def test_the_heads_that_align_are_measured_on_pairs_and_kept_on_the_card(model, tmp_path, capsys):
+    (tmp_path / "dev.zh").write_text("机器学习\n\n学习机器\n", encoding="utf-8")
+    (tmp_path / "dev.en").write_text("Machine learning\n\nLearning\n", encoding="utf-8")
+    run_here(
+        capsys, "pack", model, "--out", tmp_path / "p.safetensors", "--align", tmp_path / "dev.zh", tmp_path / "dev.en"
+    )
+    file = modelfile.load(tmp_path / "p.safetensors")
+    pairs = [("机器学习", "Machine learning"), ("学习机器", "Learning")]
+    assert aligning_heads(file.card, file.config.model).to_card() == {"alignment": file.card["alignment"]}
+    assert aligning_heads(file.card, file.config.model) == measure_aligning_heads(modelfile.load(model), pairs)
+    (tmp_path / "dev.en").write_text("Machine learning\n", encoding="utf-8")
+    words = ("--align", tmp_path / "dev.zh", tmp_path / "dev.en")
+    said = run_here(capsys, "pack", model, "--out", tmp_path / "q.safetensors", *words, status=2)
+    assert "expected as many lines" in said.err
+    assert not (tmp_path / "q.safetensors").exists()

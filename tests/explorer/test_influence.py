@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from small_translators import WORDS
 
+from sixfold.aligning_heads import AligningHeads, aligning_heads, word_weights
 from sixfold.errors import RequestError
 from sixfold.explorer import influence as module
 from sixfold.explorer.explore import explore
 from sixfold.explorer.forward import forward
 from sixfold.explorer.heads import Head
-from sixfold.explorer.influence import aligners, influence
+from sixfold.explorer.influence import aligners, influence, measure_aligning_heads
 
 WORD_BY_WORD = ["我爱猫", "你看狗。", "书爱花！", "我看山水", "猫爱我", "花狗你"]
 
@@ -33,7 +34,7 @@ def test_a_word_hangs_on_the_word_that_it_translates(learned):
     right = count = 0
     for text in WORD_BY_WORD:
         trace = explore(text, None, learned["zh-en"])
-        hangs = trace.predicted.membership() @ influence(trace) @ trace.source.membership().T
+        hangs = word_weights(influence(trace), trace.predicted.words, trace.source.words)
         gold = {word: place for place, word in enumerate(trace.source.word_texts)}
         for row, word in zip(hangs, trace.predicted.word_texts, strict=True):
             one = next((one for one, other in WORDS.items() if other == word), None)
@@ -56,8 +57,33 @@ def test_a_head_that_looks_where_the_words_hang_comes_first(learned):
     weights[1, np.arange(len(hangs)), hangs.argmax(axis=1)] = 0.4
     weights[1, :, -1] = 0.6
     made = aligners(replace(trace, arrays={**trace.arrays, name: weights}))
-    assert made[0] == (Head("cross", 0, 1), 1.0)
+    assert made[0] == (Head("cross", 0, 1), 1.0, False)
     assert made[1].agreement < 1
+    # Another head attends to the same a step later, when a piece is read.
+    weights[0, 1:] = weights[1, :-1]
+    weights[1] = 0
+    assert aligners(replace(trace, arrays={**trace.arrays, name: weights}))[0] == (Head("cross", 0, 0), 1.0, True)
+
+
+def test_the_heads_that_agree_best_with_influence_are_measured(untaught):
+    file, _ = untaught(heads=4, decoder_layers=2, kv_heads=4)
+    pairs = [("the black cat", "the black cat"), ("the dog sat", "the dog"), ("", "the dog")]
+    chosen = measure_aligning_heads(file, pairs)
+
+    def agreement(heads):
+        hits = total = 0
+        for pair in pairs[:2]:
+            trace = explore(*pair, file)
+            first = len(trace.source) - 1 - len(trace.alignment()[2])
+            origins = influence(trace)[:-1, first:-1].argmax(axis=1)
+            hits += (trace.alignment(heads)[0].argmax(axis=1) == origins).sum()
+            total += len(origins)
+        return hits / total
+
+    singles = [AligningHeads(layer, (head,), reads) for layer in (0, 1) for head in range(4) for reads in (False, True)]
+    assert agreement(chosen) >= max(map(agreement, [*singles, aligning_heads({}, file.config.model)]))
+    with pytest.raises(RequestError, match="pairs: expected sentences of at most 96 pieces; got none"):
+        measure_aligning_heads(file, [("", "the dog")])
 
 
 def test_what_is_too_long_or_has_no_source_is_refused(untaught):

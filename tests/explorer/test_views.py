@@ -14,6 +14,7 @@ from small_models import SMALL, in_memory, random_model
 from small_translators import TAGS, WORDS
 
 from sixfold import explore
+from sixfold.aligning_heads import AligningHeads, word_weights
 from sixfold.charts import Series
 from sixfold.config import TokenizerConfig
 from sixfold.errors import RequestError
@@ -172,12 +173,31 @@ def test_a_token_is_found_by_its_number_or_its_words(trace):
 
 def test_links_are_as_wide_as_their_weights(trace):
     seen = view("alignment", [trace])
-    weights, targets, sources = trace.by_word("cross", trace.attention("cross", 1).mean(axis=0))
+    pieces, written, read = trace.alignment()
+    weights = word_weights(pieces, written.words, read.words)
+    targets, sources = written.word_texts, read.word_texts
+    assert ("".join(targets), "".join(sources)) == ("Ilovecats.", TEXT)  # no tag, no <eos>
     widths = {part.title: part.width for part in seen.scene.parts if isinstance(part, Curve)}
     target, source = np.unravel_index(weights.argmax(), weights.shape)
     heaviest = f"{sources[source]} → {targets[target]}: {weights.max():.3f}"
     assert widths[heaviest] == max(widths.values())
     assert [row[1] for row in seen.tables[0].rows] == [sources[most] for most in weights.argmax(axis=1)]
+
+
+def test_the_alignment_is_that_of_the_heads_on_the_card_unless_others_are_named(trace):
+    chosen = AligningHeads(0, (1, 2), True)
+    carded = replace(trace, model=replace(trace.model, card={**trace.model.card, **chosen.to_card()}))
+    assert carded.aligning == chosen
+    steps = trace.attention("cross", 0)[[1, 2]].mean(axis=0)
+    shares = steps[1:, len(trace.source) - 1 - len(carded.alignment()[2]) : -1]
+    shares = shares * shares / shares.sum(axis=0)
+    np.testing.assert_allclose(carded.alignment()[0], shares / shares.sum(axis=1, keepdims=True), atol=1e-6)
+    titles = [view("alignment", [carded], wish).tables[1].title for wish in (Wish(), Wish(layer=1), Wish(head=3))]
+    assert titles == [
+        "Alignment: cross-attention, layer 0, head 1 and 2 when a piece is read",
+        "Alignment: cross-attention, layer 1, mean of all heads",
+        "Alignment: cross-attention, layer 1, head 3",
+    ]
 
 
 def test_steps_show_the_likeliest_and_what_was_written(trace):

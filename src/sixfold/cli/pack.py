@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -10,8 +11,10 @@ import typer
 
 from sixfold import modelfile, tensorfile
 from sixfold.errors import ConfigError
-from sixfold.modelfile import STORAGES, Storage
+from sixfold.modelfile import STORAGES, ModelFile, Storage
 from sixfold.settings import did_you_mean, merge, read_toml
+
+ALIGNED_PAIRS = 50  # sentence pairs that the aligning heads are measured on
 
 
 def register(app: typer.Typer, name: str) -> None:
@@ -23,6 +26,13 @@ def pack(
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")],
     storage: Annotated[str, typer.Option(help="How weights are kept: int8, bfloat16 or float32.")] = "int8",
     card: Annotated[Path | None, typer.Option(help="A TOML file; what it says is added to the card.")] = None,
+    align: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(
+            metavar="SOURCE TARGET",
+            help="Two files of sentence pairs; measures on the first 50 which attention heads align words.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Sizes as JSON.")] = False,
 ) -> None:
     """Write a model with int8 weights, a quarter of its size, and more on its card. Tokeniser and shortlist stay."""
@@ -34,12 +44,23 @@ def pack(
     told = merge(file.card, {} if card is None else read_card(card))
     if file.config.data.both_ways and told.get("languages") != file.card.get("languages"):
         raise ConfigError(f"{card}: languages: expected those of the model, which are its tags", "leave them out")
+    if align is not None:
+        told |= measured_alignment(file, align)
     modelfile.save(out, file.config, file.weights(), file.tokenizer, told, cast(Storage, storage), file.shortlist)
     sizes = {"before": before, "after": out.stat().st_size}
     if as_json:
         print(json.dumps({"model": str(out), "storage": storage, "bytes": sizes}))
     else:
         print(f"{out}: {storage}, {sizes['after'] / 2**20:.1f} MiB (was {sizes['before'] / 2**20:.1f})")
+
+
+def measured_alignment(file: ModelFile, files: tuple[Path, Path]) -> dict[str, Any]:
+    """The entry of the card that names the heads which align words."""
+    from sixfold.data.corpus import Corpus
+    from sixfold.explorer.influence import measure_aligning_heads
+
+    pairs = islice(Corpus("align", files).pairs(), ALIGNED_PAIRS)
+    return measure_aligning_heads(file, ((pair.source, pair.target) for pair in pairs)).to_card()
 
 
 def read_card(path: Path) -> dict[str, Any]:

@@ -1,28 +1,38 @@
-"""Which source piece each target piece hangs on, by hiding them in turn, and which heads look where it hangs."""
+"""Which source piece each target piece depends on, by hiding them in turn, and which heads attend to that piece."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from functools import cache
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
+from sixfold.aligning_heads import AligningHeads, align, aligning_heads, fits
 from sixfold.errors import RequestError
 from sixfold.explorer.forward import Array, Forward, log_softmax
 from sixfold.explorer.heads import Head
 from sixfold.explorer.pieces import Pieces
-from sixfold.explorer.trace import Trace
+from sixfold.explorer.trace import Trace, trace_pair
+from sixfold.modelfile import ModelFile
+from sixfold.translation.direction import tag_of
+from sixfold.translation.translator import Translator
 
 LONGEST = 96  # pieces of a source, each of which takes a pass
 ROOM = 8_000_000  # logits at once
 
 
 class Aligner(NamedTuple):
-    """A head, and for what share of the pieces that were written it looks most at what they hang on most."""
+    """A head, and for what share of the target pieces it attends most to the source piece with the most influence.
+
+    `reads_token`: it does so at the step that reads the target piece; otherwise at the step that writes it.
+    """
 
     head: Head
     agreement: float
+    reads_token: bool
 
 
 def influence(trace: Trace) -> Float[Array, "target source"]:
@@ -49,21 +59,77 @@ def influence(trace: Trace) -> Float[Array, "target source"]:
 
 
 def aligners(trace: Trace, falls: Float[Array, "target source"] | None = None) -> list[Aligner]:
-    """All heads between decoder and encoder, best first; `falls` is the influence, where it is known.
+    """All heads between decoder and encoder, best first, each at the better of its two steps.
 
-    <eos> and tags are left out on both sides: many a head looks at them when it has nothing to look for.
+    `falls` is the influence, where it is known. <eos> and tags are left out on both sides, as many heads attend to
+    them when nothing else fits.
     """
-    source, _, predicted = _sides(trace)
-    columns, rows = (
-        [place for place, index in enumerate(side.ids) if index not in trace.tokenizer.reserved]
-        for side in (source, predicted)
-    )
-    known = influence(trace) if falls is None else falls
-    gold = known[np.ix_(rows, columns)].argmax(axis=1)
-    looked = trace.attention("cross")[:, :, rows][..., columns].argmax(axis=-1)
-    agreement = (looked == gold).sum(axis=-1) / max(1, len(rows))
-    found = [Aligner(Head("cross", *place), float(share)) for place, share in np.ndenumerate(agreement)]
+    evidence = _evidence(trace, falls)
+    found = []
+    for layer, head in np.ndindex(trace.kinds["cross"], trace.config.heads):
+        steps = [AligningHeads(layer, (head,), reads_token) for reads_token in (False, True)]
+        shares = [evidence.agreement(each, np.asarray) for each in steps]
+        found.append(Aligner(Head("cross", layer, head), max(shares), shares[1] > shares[0]))
     return sorted(found, key=lambda each: -each.agreement)
+
+
+def measure_aligning_heads(file: ModelFile, pairs: Iterable[tuple[str, str]]) -> AligningHeads:
+    """The heads whose alignment agrees best with the influence of the source pieces, over pairs of sentences.
+
+    A model of two directions is measured in both. Pairs that are too long for `influence` are left out. In each layer
+    and for each of the two steps, heads are added as long as the agreement grows; the best of all is returned.
+    """
+    with Translator(file, "cpu", threads=1) as translator:
+        evidence = [
+            _evidence(trace_pair(direction, *texts))
+            for pair in pairs
+            for languages, texts in zip(translator.directions, (pair, pair[::-1]), strict=False)
+            for direction in (translator.direction(texts[0], *languages),)
+            if all(texts) and len(direction.source(direction.tokenizer.encode(texts[0]))) <= LONGEST
+        ]
+    if not evidence:
+        raise RequestError(f"pairs: expected sentences of at most {LONGEST} pieces; got none", "take shorter sentences")
+    total = sum(len(each.origins) for each in evidence)
+
+    def agreement(chosen: AligningHeads) -> float:
+        return sum(each.agreement(chosen) * len(each.origins) for each in evidence) / total
+
+    config = file.config.model
+    best = aligning_heads({}, config)
+    best_agreement = agreement(best)
+    for layer, reads_token in product(range(config.decoder_layers), (False, True)):
+        heads: tuple[int, ...] = ()
+        highest = -1.0
+        while True:
+            larger = [AligningHeads(layer, (*heads, head), reads_token) for head in range(config.heads)]
+            shares = {each: agreement(each) for each in larger if fits(each, config)}
+            if not shares or max(shares.values()) <= highest:
+                break
+            winner = max(shares, key=lambda each: shares[each])
+            heads, highest = winner.heads, shares[winner]
+            if highest > best_agreement:
+                best, best_agreement = winner, highest
+    return best
+
+
+class Evidence(NamedTuple):
+    """The cross-attention of a pair without tags and <eos>, and the most influential source of each target piece."""
+
+    attention: Float[Array, "layers heads steps source"]
+    origins: Int[Array, "target"]
+
+    def agreement(self, chosen: AligningHeads, weigh: Callable[[Array], Array] = align) -> float:
+        """The share of the target pieces for which these heads, after `weigh`, point at the most influential piece."""
+        steps = self.attention[chosen.layer, list(chosen.heads)].mean(axis=0)
+        found = weigh(chosen.token_weights(steps)).argmax(axis=1)
+        return float((found == self.origins).mean()) if len(found) else 0.0
+
+
+def _evidence(trace: Trace, falls: Float[Array, "target source"] | None = None) -> Evidence:
+    _sides(trace)
+    first = len(tag_of(trace.model, trace.tokenizer, trace.languages))
+    known = influence(trace) if falls is None else falls
+    return Evidence(trace.attention("cross")[..., first:-1], known[:-1, first:-1].argmax(axis=1))
 
 
 class Lean(Forward):

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.translation.explain import piece_spans, words_of
 from sixfold.translation.result import Span
@@ -32,12 +30,11 @@ class Pieces:
         joined = ["".join(self.texts[piece] for piece in word) for word in self.words]
         return [text.lstrip(SPACE) or text for text in joined]
 
-    def membership(self) -> np.ndarray:
-        """A row for each word: 1 at its pieces, 0 elsewhere."""
-        rows = np.zeros((len(self.words), len(self)), np.float32)
-        for row, pieces in zip(rows, self.words, strict=True):
-            row[pieces] = 1
-        return rows
+    def part(self, begin: int, end: int | None) -> Pieces:
+        """The pieces from one place to another, and the words that they make."""
+        places, kept = range(len(self))[begin:end], slice(begin, end)
+        words = [[piece - begin for piece in word if piece in places] for word in self.words]
+        return Pieces(self.ids[kept], self.texts[kept], self.spans[kept], [word for word in words if word])
 
 
 def pieces_of_text(tokenizer: Tokenizer, text: str, before: Sequence[int] = (), after: Sequence[int] = ()) -> Pieces:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sixfold import tensorfile
+from sixfold.aligning_heads import AligningHeads, align, aligning_heads, word_weights
 from sixfold.config import ModelConfig, TranslateOptions
 from sixfold.errors import RequestError
 from sixfold.explorer.forward import forward, softmax
@@ -17,7 +18,7 @@ from sixfold.explorer.pieces import Pieces, piece_text, pieces_of_ids, pieces_of
 from sixfold.modelfile import ModelFile
 from sixfold.tensorfile import Tensor
 from sixfold.text.tokenizer import Tokenizer
-from sixfold.translation.direction import Direction, one_line
+from sixfold.translation.direction import Direction, one_line, tag_of
 from sixfold.translation.hypotheses import with_room
 from sixfold.translation.plan import replace_surrogates
 
@@ -117,9 +118,28 @@ class Trace:
         """A matrix of pieces joined into one of words: the mean of a word's rows, the sum of its columns."""
         asks = self.predicted if kind != "encoder" and self.predicted is not None else self.rows(kind)
         looked = self.columns(kind)
-        means = asks.membership()
-        means /= means.sum(axis=1, keepdims=True)
-        return means @ weights @ looked.membership().T, asks.word_texts, looked.word_texts
+        return word_weights(weights, asks.words, looked.words), asks.word_texts, looked.word_texts
+
+    @property
+    def aligning(self) -> AligningHeads:
+        """The heads by which target and source are aligned."""
+        if self.source is None or self.predicted is None:
+            raise RequestError(f"alignment: expected a model of two sides; got one of the kind {self.config.kind!r}")
+        return aligning_heads(self.model.card, self.config)
+
+    def alignment(self, aligning: AligningHeads | None = None) -> tuple[Array, Pieces, Pieces]:
+        """The share of each source piece (columns) in each target piece (rows), and the pieces of both sides.
+
+        Tags, <bos> and <eos> are left out. This is the alignment that a translation's details have; other heads than
+        those of the model's card may be given.
+        """
+        chosen = self.aligning if aligning is None else aligning
+        assert self.source is not None
+        assert self.predicted is not None
+        first = len(tag_of(self.model, self.tokenizer, self.languages))
+        steps = self.attention("cross", chosen.layer)[list(chosen.heads)].mean(axis=0)
+        weights = align(chosen.token_weights(steps)[:, first:-1])
+        return weights, self.predicted.part(0, -1), self.source.part(first, -1)
 
     def steps(self, count: int = 10) -> list[Step]:
         """The decoder's choice at each place."""
@@ -245,16 +265,9 @@ def trace_text(model: ModelFile, text: str, off: Sequence[Head] = ()) -> Trace:
     whole = pieces_of_text(tokenizer, text)
     if len(whole) < 2:
         raise RequestError("text: expected two pieces or more, as each is read to predict the next; got one")
-    target, predicted = (_part(whole, *ends) for ends in ((0, -1), (1, None)))
+    target, predicted = whole.part(0, -1), whole.part(1, None)
     arrays = forward(model, None, np.array([target.ids]))
     return Trace(model, tokenizer, _single(arrays), None, target, predicted, text, "", languages, tuple(off))
-
-
-def _part(pieces: Pieces, begin: int, end: int | None) -> Pieces:
-    places = range(len(pieces))[begin:end]
-    words = [[piece - begin for piece in word if piece in places] for word in pieces.words]
-    kept = slice(begin, end)
-    return Pieces(pieces.ids[kept], pieces.texts[kept], pieces.spans[kept], [word for word in words if word])
 
 
 def _single(arrays: Mapping[str, Array]) -> dict[str, Array]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sixfold.errors import RequestError
+from sixfold.aligning_heads import AligningHeads, word_weights
 from sixfold.explorer.colours import shade
 from sixfold.explorer.drawing import Box, Curve, Grid, Label, Length, Part, clipped, text_width
 from sixfold.explorer.heads import Head, Kind
@@ -30,7 +30,7 @@ from sixfold.explorer.layout import (
     top_of,
     weights_of,
 )  # fmt: skip
-from sixfold.explorer.pieces import NOWHERE, Pieces
+from sixfold.explorer.pieces import Pieces
 from sixfold.explorer.trace import Trace
 
 Array = np.ndarray
@@ -158,11 +158,10 @@ def _link(start: tuple[Length, Length], end: tuple[Length, Length], weight: Leng
 
 
 def alignment(trace: Trace, wish: Wish) -> View:
-    """Words of both sides joined by the cross-attention of a layer."""
-    if "cross" not in trace.kinds:
-        raise RequestError(f"alignment: expected a model of two sides; got one of the kind {trace.config.kind!r}")
-    weights, which = joining(trace, wish)
-    links, targets, sources = trace.by_word("cross", weights)
+    """Words of both sides joined by the heads that align, or by those of the layer and head that are named."""
+    heads, which = joining(trace, wish)
+    weights, written, read = trace.alignment(heads)
+    links, targets, sources = word_weights(weights, written.words, read.words), written.word_texts, read.word_texts
     top = top_of(trace)
     high = 30.0 * max(len(targets), len(sources))
     lefts, rights = (min(220.0, max(text_width(text, TEXT) for text in side)) for side in (sources, targets))
@@ -178,10 +177,8 @@ def alignment(trace: Trace, wish: Wish) -> View:
             colour = "accent" if source == links[target].argmax() else "series-5"
             tip = f"{sources[source]} → {targets[target]}: {weight:.3f}"
             parts.append(Curve(points, colour, 0.8 + 9 * weight, min(1.0, 0.12 + weight), tip))
-    assert trace.source is not None
-    assert trace.predicted is not None
-    parts += _words(trace.source, here, x0 - 10, "end")
-    parts += _words(trace.predicted, there, x1 + 10, "start")
+    parts += _words(read, here, x0 - 10, "end")
+    parts += _words(written, there, x1 + 10, "start")
     title = f"Alignment: cross-attention, {which}"
     scene = compose(trace, title, parts, (x1 + 10 + rights, top + high))
     best = zip(targets, links.argmax(axis=1), links.max(axis=1), strict=True)
@@ -190,16 +187,16 @@ def alignment(trace: Trace, wish: Wish) -> View:
     return View(scene, [strongest, matrix_table(title, links, (targets, sources))])
 
 
-def joining(trace: Trace, wish: Wish) -> tuple[Array, str]:
-    """The weights by which words are joined, and which they are: of the last layer, unless one is asked for."""
-    _, layer, head = Wish("cross", wish.layer, wish.head).settled(trace)
-    which = "mean of all heads" if head is None else f"head {head}"
-    return weights_of(trace, "cross", layer, head), f"layer {layer}, {which}"
+def joining(trace: Trace, wish: Wish) -> tuple[AligningHeads, str]:
+    """The heads by which words are joined, and their names for a title."""
+    heads = trace.aligning
+    if wish.layer is not None or wish.head is not None:
+        _, layer, head = Wish("cross", wish.layer, wish.head).settled(trace)
+        heads = AligningHeads(layer, tuple(range(trace.config.heads)) if head is None else (head,), False)
+    numbers = " and ".join(map(str, heads.heads))
+    which = "mean of all heads" if len(heads.heads) == trace.config.heads else f"head {numbers}"
+    return heads, f"layer {heads.layer}, {which}{' when a piece is read' if heads.reads_token else ''}"
 
 
 def _words(pieces: Pieces, ys: Sequence[Length], x: Length, anchor: str) -> list[Part]:
-    """What stands for no text is soft."""
-    return [
-        Label(x, y, clipped(text, TEXT, 220), TEXT, anchor, fill="soft" if pieces.spans[word[-1]] == NOWHERE else "ink")
-        for y, text, word in zip(ys, pieces.word_texts, pieces.words, strict=True)
-    ]
+    return [Label(x, y, clipped(text, TEXT, 220), TEXT, anchor) for y, text in zip(ys, pieces.word_texts, strict=True)]

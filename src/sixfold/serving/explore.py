@@ -62,7 +62,7 @@ class Explore:
 
         def measure(trace: Trace) -> dict[str, Any]:
             falls = influence(trace)
-            found = [{"head": str(each.head), "agreement": each.agreement} for each in aligners(trace, falls)]
+            found = [{**each._asdict(), "head": str(each.head)} for each in aligners(trace, falls)]
             return {"aligners": found, "influence": falls.tolist()}
 
         return Json(await self._of_trace(asked, request, measure))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sixfold.aligning_heads import align, word_weights
 from sixfold.text.languages import UNSPACED, letters
 from sixfold.text.tokenizer import Encoding, Tokenizer
 from sixfold.translation.direction import Direction, one_line
@@ -50,25 +51,25 @@ def _explain_all(direction: Direction, pairs: Sequence[Said]) -> list[Details]:
         return [Details((), ())] * len(pairs)
     sources = [direction.source(encodings[place].ids) for place in asked]
     targets = [pairs[place][2] for place in asked]
-    logprobs, looks = direction.engine.score(sources, targets), direction.engine.align(sources, targets)
+    logprobs, attention = direction.engine.score(sources, targets), direction.engine.align(sources, targets)
     found = [Details((), ())] * len(pairs)
-    for place, its_logprobs, its_looks in zip(asked, logprobs, looks, strict=True):
-        found[place] = _details(direction, pairs[place], encodings[place], its_logprobs, its_looks)
+    for place, its_logprobs, weights in zip(asked, logprobs, attention, strict=True):
+        found[place] = _details(direction, pairs[place], encodings[place], its_logprobs, weights)
     return found
 
 
 def _details(
-    direction: Direction, said: Said, encoding: Encoding, logprobs: Sequence[float], looks: np.ndarray
+    direction: Direction, said: Said, encoding: Encoding, logprobs: Sequence[float], attention: np.ndarray
 ) -> Details:
     sentence, words, ids = said
-    looks = looks[:, len(direction.tag) : len(direction.tag) + len(encoding.ids)]  # neither the tag nor <eos> is a word
+    weights = align(attention[:, len(direction.tag) : -1])  # neither the tag nor <eos> is a word
     places = [_bare(sentence, offsets) for offsets in encoding.offsets]
     spans = piece_spans(direction.tokenizer, ids, words)
     tokens = [
         Token(words[start:end], (start, end), min(1.0, float(np.exp(logprob))), places[most])
-        for (start, end), logprob, most in zip(spans, logprobs[: len(ids)], looks.argmax(axis=1), strict=True)
+        for (start, end), logprob, most in zip(spans, logprobs[: len(ids)], weights.argmax(axis=1), strict=True)
     ]
-    links = _links(looks, _words(words, spans), _words(sentence, places))
+    links = _links(weights, _words(words, spans), _words(sentence, places))
     return Details(tuple(tokens), tuple(links))
 
 
@@ -79,25 +80,16 @@ def _words(text: str, spans: Sequence[Span]) -> list[tuple[list[int], Span]]:
 
 
 def _links(
-    looks: np.ndarray, targets: Sequence[tuple[list[int], Span]], sources: Sequence[tuple[list[int], Span]]
+    weights: np.ndarray, targets: Sequence[tuple[list[int], Span]], sources: Sequence[tuple[list[int], Span]]
 ) -> list[Link]:
+    """Each word of a translation with the source word that has the largest share in it."""
     if not targets or not sources:
         return []
-    means, sums = _membership(targets, looks.shape[0]), _membership(sources, looks.shape[1])
-    means /= means.sum(axis=1, keepdims=True)
-    weights = means @ looks @ sums.T
+    words = word_weights(weights, [pieces for pieces, _ in targets], [pieces for pieces, _ in sources])
     return [
         Link(span, sources[most][1], float(row[most]))
-        for (_, span), row, most in zip(targets, weights, weights.argmax(axis=1), strict=True)
+        for (_, span), row, most in zip(targets, words, words.argmax(axis=1), strict=True)
     ]
-
-
-def _membership(words: Sequence[tuple[list[int], Span]], count: int) -> np.ndarray:
-    """A row for each word: 1 at its pieces, 0 elsewhere."""
-    rows = np.zeros((len(words), count), np.float32)
-    for row, (pieces, _) in zip(rows, words, strict=True):
-        row[pieces] = 1
-    return rows
 
 
 def _bare(text: str, span: Span) -> Span:

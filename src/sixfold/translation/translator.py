@@ -155,7 +155,7 @@ class Translator:
             return []
         sent = direction.source(ids)
         tokens = [each.tokens for each in direction.engine.alternatives(sent, begun, with_room(search, [sent], begun))]
-        # Engines differ in what a score of theirs counts, with or without the prefix.
+        # The score of an engine leaves out the prefix; this one is of the whole translation.
         scored = zip(mean_scores(direction, ids, tokens), tokens, strict=True)
         found: dict[str, Translation] = {}
         for total, its in sorted(scored, key=lambda pair: -pair[0]):

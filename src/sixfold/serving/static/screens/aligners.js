@@ -8,7 +8,7 @@ import { matrixCsv, matrixSvg, svgFrame } from "../matrix_export.js";
 import { panel } from "../panel.js";
 import { get, set } from "../state.js";
 
-/** @typedef {{head: string, agreement: number}} Aligner */
+/** @typedef {{head: string, agreement: number, reads_token: boolean}} Aligner */
 /** @typedef {{aligners: Aligner[], influence: number[][]}} Answer */
 /** @typedef {import("./attention_data.js").Shown} Shown */
 /** @typedef {import("../matrix.js").MatrixData} MatrixData */
@@ -16,8 +16,8 @@ import { get, set } from "../state.js";
 const WORDS = {
   title: { en: "Which head aligns", zh: "哪个头负责对齐" },
   how: {
-    en: "Measured, not guessed: each source piece is hidden in turn, and we note how far the log-probability of each target piece falls. A head agrees on a piece when what it looks at most is what that piece hangs on most; <eos> and language tags are left out.",
-    zh: "这是测出来的：依次遮住每个源词元，记下每个目标词元的对数概率下降多少。若一个头看得最多的源词元，正是该目标词元最依赖的那个，就算一致；<eos> 与语言标签不计。",
+    en: "Measured, not guessed: each source piece is hidden in turn, and we note how far the log-probability of each target piece falls. A head agrees on a piece when what it looks at most is what that piece hangs on most, at the step that writes the piece or, marked ↓, at the next step, which reads it; <eos> and language tags are left out.",
+    zh: "这是测出来的：依次遮住每个源词元，记下每个目标词元的对数概率下降多少。若一个头看得最多的源词元，正是该目标词元最依赖的那个，就算一致；看的是写出该词元的那一步，标有 ↓ 的则是读入它的下一步；<eos> 与语言标签不计。",
   },
   measure: { en: "Measure", zh: "测量" },
   wait: { en: "Hiding each piece in turn…", zh: "正在依次遮住每个词元…" },
@@ -113,12 +113,12 @@ export function alignersPart(onBest) {
  * @param {Aligner} aligner
  * @param {boolean} isChosen
  */
-function bar({ head, agreement }, isChosen) {
+function bar({ head, agreement, reads_token }, isChosen) {
   const [kind, layer, place] = head.split(".");
   return h("button", {
     type: "button", class: "bar-row", dataset: { head, agreement }, "aria-pressed": String(isChosen), "aria-label": t(WORDS.go, head, percent(agreement)),
     onclick: () => set({ kind, layer, head: place, row: "", column: "" }),
-  }, h("code", {}, head), h("span", { class: "track" }, h("span", { class: "length", style: { width: percent(agreement) } })), h("span", {}, percent(agreement)));
+  }, h("code", {}, head, reads_token ? " ↓" : ""), h("span", { class: "track" }, h("span", { class: "length", style: { width: percent(agreement) } })), h("span", {}, percent(agreement)));
 }
 
 /** @param {Answer | null} found */

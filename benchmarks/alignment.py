@@ -1,0 +1,99 @@
+"""Alignment error rate of several ways to align words, on pairs marked by hand, and what each costs.
+
+    python benchmarks/alignment.py [--model MODEL] [--pairs tests/translation/alignments.tsv]
+
+The heads of the model's card were measured on other sentences (`sixfold pack --align`), without any marked link.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from sixfold import modelfile
+from sixfold.aligning_heads import CARD_KEY, AligningHeads, align, aligning_heads, word_weights
+from sixfold.evaluation.word_alignment import MarkedPair, error_rate, read_marked_pairs
+from sixfold.explorer.influence import influence
+from sixfold.explorer.trace import Trace, trace_pair
+from sixfold.translation.opening import shipped
+from sixfold.translation.translator import Translator
+
+PAIRS = Path(__file__).parents[1] / "tests" / "translation" / "alignments.tsv"
+Weights = Callable[[Trace], np.ndarray]  # target pieces × source pieces, without tags and <eos>
+
+
+def attention(chosen: AligningHeads, competes: bool) -> Weights:
+    def weights(trace: Trace) -> np.ndarray:
+        _, _, read = trace.alignment(chosen)
+        steps = trace.attention("cross", chosen.layer)[list(chosen.heads)].mean(axis=0)
+        found = chosen.token_weights(steps)[:, -len(read) - 1 : -1]
+        return align(found) if competes else found
+
+    return weights
+
+
+def by_influence(trace: Trace) -> np.ndarray:
+    _, _, read = trace.alignment()
+    return np.maximum(influence(trace)[:-1, -len(read) - 1 : -1], 0)
+
+
+def links(trace: Trace, marked: MarkedPair, weights: np.ndarray) -> frozenset[tuple[int, int]]:
+    _, written, read = trace.alignment()
+    words = word_weights(weights, written.words, read.words)
+    spans = [[(side.spans[word[0]][0], side.spans[word[-1]][1]) for word in side.words] for side in (written, read)]
+    return marked.links(zip(spans[0], (spans[1][most] for most in words.argmax(axis=1)), strict=True))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", type=Path, help="left out: the one that ships")
+    parser.add_argument("--pairs", type=Path, default=PAIRS)
+    args = parser.parse_args()
+    file, marked = modelfile.load(args.model or shipped()[0]), read_marked_pairs(args.pairs)
+    config = file.config.model
+    chosen, last = aligning_heads(file.card, config), aligning_heads({}, config)
+    print(f"{len(marked)} pairs; heads of the card: {chosen}" if CARD_KEY in file.card else "no heads on the card")
+    ways: dict[str, Weights] = {
+        "mean of all heads, last layer": attention(last, False),
+        "the same, at the step that reads the token": attention(replace(last, reads_token=True), False),
+        "the same, with shares of columns": attention(last, True),
+        "influence": by_influence,
+        "influence, with shares of columns": lambda trace: align(by_influence(trace)),
+        "heads of the card": attention(chosen, False),
+        "heads of the card, at the other step": attention(replace(chosen, reads_token=not chosen.reads_token), True),
+        "heads of the card, with shares of columns": attention(chosen, True),
+    }
+    found: dict[str, list[frozenset[tuple[int, int]]]] = {name: [] for name in ways}
+    with Translator(file, "cpu", threads=1) as translator:
+        for each in marked:
+            trace = trace_pair(translator.direction(each.source, *each.languages), each.source, each.target)
+            for name, weights in ways.items():
+                found[name].append(links(trace, each, weights(trace)))
+        details = []
+        start = time.process_time()
+        for each in marked:
+            said = translator.score(each.source, each.target, *each.languages)
+            details.append(each.links((link.target, link.source) for link in said.alignment))
+        cost = (time.process_time() - start) / len(marked)
+        start = time.process_time()
+        for each in marked:
+            translator.translate(each.source, *each.languages)
+        decoding = (time.process_time() - start) / len(marked)
+    found["translation details, int8 engine"] = details
+    directions = sorted({each.languages for each in marked})
+    print(f"| | all | {' | '.join('→'.join(pair) for pair in directions)} |\n|{'---|' * (2 + len(directions))}")
+    for name, linked in found.items():
+        rates = [error_rate(zip(marked, linked, strict=True))]
+        for pair in directions:
+            rates.append(error_rate(e for e in zip(marked, linked, strict=True) if e[0].languages == pair))
+        print(f"| {name} | {' | '.join(f'{100 * rate:.1f}' for rate in rates)} |")
+    print(f"details of a sentence {1000 * cost:.1f} ms of CPU time, its translation {1000 * decoding:.1f} ms")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Which word comes from which, held against pairs that were marked by hand and against the explorer."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sixfold import Translator, modelfile
+from sixfold.aligning_heads import CARD_KEY, word_weights
+from sixfold.engines.cpu import CpuEngine
+from sixfold.evaluation.word_alignment import error_rate, read_marked_pairs
+from sixfold.explorer.explore import Explorer
+from sixfold.explorer.views import view
+from sixfold.translation.explain import explain, piece_spans, words_of
+from sixfold.translation.translator import shipped
+
+MARKED = read_marked_pairs(Path(__file__).with_name("alignments.tsv"))
+
+
+@pytest.fixture(scope="module")
+def shipped_translator():
+    with Translator(device="cpu") as opened:
+        yield opened
+
+
+def in_directions(translator):
+    """Each direction with its marked pairs, and the tokens of source and target."""
+    for languages in translator.directions:
+        pairs = [pair for pair in MARKED if pair.languages == languages]
+        direction = translator.direction(pairs[0].source, *languages)
+        yield direction, pairs, [direction.encode_target(pair.target) for pair in pairs]
+
+
+def by_details(translator):
+    """The links that people see."""
+    for direction, pairs, targets in in_directions(translator):
+        whole = ["\n".join(getattr(pair, side) for pair in pairs) for side in ("source", "target")]
+        sentences = [(pair.source, pair.target, ids) for pair, ids in zip(pairs, targets, strict=True)]
+        details = explain(direction, *whole, sentences)
+        for pair, (source, target) in zip(pairs, details.sentences, strict=True):
+            links = [link for link in details.alignment if target[0] <= link.target[0] < target[1]]
+            yield pair, pair.links((moved(link.target, target), moved(link.source, source)) for link in links)
+
+
+def moved(span, within):
+    return span[0] - within[0], span[1] - within[0]
+
+
+def by_mean_of_heads(translator):
+    """The links of the mean of all heads of the last layer, tags and <eos> left out."""
+    file = modelfile.load(shipped()[0])
+    card = {name: value for name, value in file.card.items() if name != CARD_KEY}
+    engine = CpuEngine(replace(file, card=card, checksum=""), threads=2)
+    for direction, pairs, targets in in_directions(translator):
+        encodings = [direction.tokenizer.encode_with_offsets(pair.source) for pair in pairs]
+        attention = engine.align([direction.source(each.ids) for each in encodings], targets)
+        for pair, encoding, ids, weights in zip(pairs, encodings, targets, attention, strict=True):
+            sides = ((pair.target, piece_spans(direction.tokenizer, ids, pair.target)), (pair.source, encoding.offsets))
+            written, read = (words_of(*side) for side in sides)
+            spans = [
+                [(spans[word[0]][0], spans[word[-1]][1]) for word in words]
+                for words, (_, spans) in zip((written, read), sides, strict=True)
+            ]
+            best = word_weights(weights[:, len(direction.tag) : -1], written, read).argmax(axis=1)
+            yield pair, pair.links(zip(spans[0], (spans[1][most] for most in best), strict=True))
+
+
+def test_the_error_rate_is_at_least_five_points_below_that_of_the_mean_of_heads(shipped_translator):
+    ours, theirs = error_rate(by_details(shipped_translator)), error_rate(by_mean_of_heads(shipped_translator))
+    assert ours < 0.16
+    assert theirs - ours >= 0.05
+
+
+@pytest.mark.parametrize(
+    "text", ["机器学习很有趣", "The animal didn't cross the street because it was too tired", "我忘了带雨伞。"]
+)
+def test_details_and_the_explorer_show_the_same_links_and_no_tags(shipped_translator, text):
+    said = shipped_translator.translate(text)
+    explorer = Explorer(shipped_translator)
+    table, _ = view("alignment", [explorer.explore(text, said.text)]).tables
+    seen = {(target, source): weight for target, source, weight in table.rows}
+    told = [(said.text[slice(*link.target)], text[slice(*link.source)], link.weight) for link in said.alignment]
+    assert [target for target, _, _ in told] == [target for target, _, _ in table.rows]
+    sure = [(target, source, weight) for target, source, weight in told if weight > 0.7]
+    assert len(sure) >= len(told) // 2  # of the others, int8 and float32 may tell another
+    for target, source, weight in sure:
+        assert seen[target, source] == pytest.approx(weight, abs=0.2)
+
+
+def test_a_small_model_says_the_same_in_float32(translator):
+    text = "我爱猫。"
+    said = translator.translate(text)
+    table, _ = view("alignment", [Explorer(translator).explore(text, said.text)]).tables
+    assert [(said.text[slice(*link.target)], text[slice(*link.source)]) for link in said.alignment] == [
+        (target, source) for target, source, _ in table.rows
+    ]
