@@ -67,7 +67,7 @@ class Shortlist:
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A model as it lies on disk. Weights are mapped, and become float32 when asked for."""
+    """A model as it lies on disk. A weight is read when it is first used, and `weight` converts it to float32."""
 
     config: Config
     tensors: Mapping[str, Tensor]
@@ -94,7 +94,7 @@ class ModelFile:
             found = picked.float32()
         else:
             found = dequantize(picked.data, self.tensors[name + SCALE].data[ids.reshape(-1)])
-        return found.reshape(*ids.shape, *tensor.data.shape[1:])
+        return found.reshape(*ids.shape, *tensor.shape[1:])
 
     def weights(self) -> dict[str, np.ndarray]:
         return {name: self.weight(name) for name in shapes(self.config.model)}
@@ -158,10 +158,10 @@ def load(path: Path | str, verify: bool = True) -> ModelFile:
         raise ModelFileError(f"{path}: its config or card cannot be read: {error}") from None
     lists = {name: tensors.pop(name) for name in list(tensors) if name.startswith(SHORTLIST)}
     shortlist = _shortlist(path, lists, config.model.vocab) if lists else None
-    stored = {name: tensor.data.shape for name, tensor in tensors.items() if not name.endswith(SCALE)}
+    stored = {name: tensor.shape for name, tensor in tensors.items() if not name.endswith(SCALE)}
     check_weights(str(path), shapes(config.model), stored)
-    scales = {name + SCALE: tensor.data.shape[:1] for name, tensor in tensors.items() if tensor.dtype == "I8"}
-    check_weights(str(path), scales, {name: t.data.shape for name, t in tensors.items() if name.endswith(SCALE)})
+    scales = {name + SCALE: tensor.shape[:1] for name, tensor in tensors.items() if tensor.dtype == "I8"}
+    check_weights(str(path), scales, {name: t.shape for name, t in tensors.items() if name.endswith(SCALE)})
     tokenizer = Tokenizer.from_json(text, f"{path}: tokenizer") if text else None
     return ModelFile(config, tensors, tokenizer, card, checksum, shortlist, Path(path).stem)
 

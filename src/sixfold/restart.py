@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from sixfold import tensorfile
 from sixfold.errors import ConfigError
 
 
 @contextmanager
-def claim(folder: Path, where: str, busy: str) -> Iterator[None]:
-    """Make the folder and hold it: two that write to one folder would ruin both. A kill lets go of it."""
+def claim(folder: Path, where: str, busy: str, subfolders: Sequence[str] = ()) -> Iterator[None]:
+    """Make the folder and lock it, as two processes that write to one folder would ruin both. A kill unlocks it.
+
+    What an earlier process left unfinished there is deleted, in the folder itself and in those `subfolders` (patterns
+    such as "data/tokens-*") that belong to it; nothing else is.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / ".lock").open("a+b")
@@ -21,27 +26,26 @@ def claim(folder: Path, where: str, busy: str) -> Iterator[None]:
         raise ConfigError(f"{where}: cannot write: {error.strerror}", "choose a folder of your own") from None
     with lock:
         hold(lock, ConfigError(f"{where}: {busy}", "wait for it, or choose another folder"))
-        for half_written in _own_files(folder, ".*.part"):  # by a process that was killed
-            half_written.unlink(missing_ok=True)
+        for own in (folder, *(path for pattern in subfolders for path in folder.glob(pattern))):
+            tensorfile.discard_unfinished(own)
         yield
 
 
-def _own_files(folder: Path, pattern: str) -> Iterator[Path]:
-    """Below the folder, but for what belongs to a run that has its own folder in it and may be under way."""
-    runs = {lock.parent for lock in folder.rglob(".lock")} - {folder}
-    return (path for path in folder.rglob(pattern) if runs.isdisjoint(path.parents))
-
-
 def hold(file: BinaryIO, refusal: ConfigError) -> None:
-    """Until the file is closed or the process ends, whatever ends it."""
-    if sys.platform == "win32":
-        return
-    import fcntl
+    """Lock a file until it is closed or the process ends, whatever ends it. Raise `refusal` where it is locked already.
 
+    On a file system without locks nothing can be held: a note on standard error says so.
+    """
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise refusal from None
+        is_ours = tensorfile.lock(file.fileno())
+    except OSError as error:
+        print(
+            f"note: {file.name}: cannot be locked ({error.strerror}); make sure that no other process writes there",
+            file=sys.stderr,
+        )
+        return
+    if not is_ours:
+        raise refusal
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -1,54 +1,117 @@
-"""The safetensors container, read through a memory map and written atomically, with a checksum over all of it.
+"""The safetensors container, read a tensor at a time and written atomically, with a checksum over all of it.
 
-Read and written here rather than through the library because NumPy has no bfloat16, because a map costs no memory
-and no copy, and because every kind of damage gets a sentence of its own.
+Read and written here rather than through the library because NumPy has no bfloat16, because a file is not mapped into
+memory, and because every kind of damage gets a sentence of its own. A mapped file that somebody cuts short ends the
+process with SIGBUS; a read that comes out short is an error like any other.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import math
-import mmap
 import os
 import stat
 import struct
+import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from sixfold.errors import ModelFileError
 
-# BF16 travels as its 16 raw bits.
+# The types of the safetensors specification that are types of NumPy's too.
 DTYPES = {
-    "F64": np.float64, "F32": np.float32, "F16": np.float16, "BF16": np.uint16,
-    "I64": np.int64, "I32": np.int32, "I16": np.int16, "I8": np.int8, "U8": np.uint8, "BOOL": np.bool_,
+    "F64": np.float64, "F32": np.float32, "F16": np.float16, "C64": np.complex64,
+    "I64": np.int64, "I32": np.int32, "I16": np.int16, "I8": np.int8,
+    "U64": np.uint64, "U32": np.uint32, "U16": np.uint16, "U8": np.uint8, "BOOL": np.bool_,
 }  # fmt: skip
+# Of each floating-point type of eight bits: the bits of its exponent and of its mantissa, and the bias of the exponent.
+FLOAT8 = {
+    "F8_E4M3": (4, 3, 7), "F8_E5M2": (5, 2, 15), "F8_E8M0": (8, 0, 127),
+    "F8_E4M3FNUZ": (4, 3, 8), "F8_E5M2FNUZ": (5, 2, 16),
+}  # fmt: skip
+# How the elements of every type of a whole number of bytes are stored; raw bits where NumPy lacks the type.
+LAYOUTS: dict[str, Any] = {**DTYPES, "BF16": np.uint16, **dict.fromkeys(FLOAT8, np.uint8)}
+# Types smaller than a byte, with their bits: they are stored packed, and kept as bytes in one row.
+PACKED_BITS = {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6}
 CHECKSUM = "checksum"
 MAX_HEADER = 256 * 2**20
+PIECE = 2**20  # bytes that are read at once for the checksum
 PICKLES = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 
-@dataclass(frozen=True)
 class Tensor:
-    """One stored array and the type its bits mean."""
+    """One array, and the type its bits mean. A tensor of a file is read from there when `data` is first used."""
 
-    dtype: str
-    data: np.ndarray
+    def __init__(self, dtype: str, data: np.ndarray | StoredArray, shape: tuple[int, ...] | None = None) -> None:
+        self.dtype = dtype
+        self.shape = data.shape if shape is None else shape  # of the elements; packed ones are in fewer bytes
+        self._data = data
 
     @classmethod
     def of(cls, array: np.ndarray) -> Tensor:
         return cls(next(name for name, kind in DTYPES.items() if kind == array.dtype), array)
 
+    @property
+    def data(self) -> np.ndarray:
+        """The values; of types that NumPy lacks, the raw bits. What was read from a file is kept and read-only."""
+        self._data = self.read()
+        return self._data
+
+    def read(self) -> np.ndarray:
+        """As `data`, but what is read from a file is not kept, for those who need it once."""
+        return self._data.read() if isinstance(self._data, StoredArray) else self._data
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled with its data: another machine may not have the file."""
+        return Tensor, (self.dtype, self.data, self.shape)
+
     def float32(self) -> np.ndarray:
+        """The values as float32; a type that cannot become float32 is a ModelFileError."""
+        where = f"{self._data.where}: " if isinstance(self._data, StoredArray) else ""
+        if self.dtype in DTYPES and self.dtype != "C64":
+            return self.data.astype(np.float32, copy=False)
+        if self.dtype not in ("BF16", *FLOAT8):
+            raise ModelFileError(
+                f"{where}tensors of the type {self.dtype} cannot be converted to float32",
+                "save the model with float32, float16 or bfloat16 weights",
+            )
+        # The raw bits are not kept: nobody asks for both, and they may be many.
+        bits = self.read()
         if self.dtype == "BF16":
-            return (self.data.astype(np.uint32) << 16).view(np.float32)
-        return self.data.astype(np.float32, copy=False)
+            return (bits.astype(np.uint32) << 16).view(np.float32)
+        return float8_values(self.dtype)[bits]
+
+
+@cache
+def float8_values(dtype: str) -> np.ndarray:
+    """The 256 values of an eight-bit floating-point type, as float32."""
+    exponent_bits, mantissa_bits, bias = FLOAT8[dtype]
+    bits = np.arange(256)
+    exponent = bits >> mantissa_bits & (1 << exponent_bits) - 1
+    powers = np.exp2(np.maximum(exponent, 1) - float(bias))
+    fraction = (bits & (1 << mantissa_bits) - 1) / (1 << mantissa_bits)
+    values = powers * np.where(exponent == 0, fraction, 1 + fraction) * np.where(bits >> 7, -1.0, 1.0)
+    if dtype == "F8_E8M0":  # a power of two without sign or zero
+        values = np.exp2(bits - float(bias))
+        values[255] = np.nan
+    elif dtype == "F8_E5M2":  # as IEEE 754 has it: the highest exponent is for infinity and what is not a number
+        values[exponent == 31] = np.array([np.inf, np.nan, np.nan, np.nan, -np.inf, np.nan, np.nan, np.nan])
+    elif dtype == "F8_E4M3":  # no infinity; all ones are not a number
+        values[bits & 0x7F == 0x7F] = np.nan
+    else:  # FNUZ: no infinity and no negative zero, whose bits are not a number
+        values[0x80] = np.nan
+    return values.astype(np.float32)
 
 
 def bfloat16(array: np.ndarray) -> Tensor:
@@ -59,37 +122,101 @@ def bfloat16(array: np.ndarray) -> Tensor:
     return Tensor("BF16", np.where(np.isnan(array), quiet_nan, rounded))
 
 
+class OpenFile:
+    """A file that stays open for reading while something of it may still be needed, whatever becomes of its name."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        weakref.finalize(self, os.close, self._descriptor)
+        self._lock = Lock()
+        self._state = self._look()
+        self.size = self._state[0]
+
+    def _look(self) -> tuple[int, int]:
+        status = os.fstat(self._descriptor)
+        return status.st_size, status.st_mtime_ns
+
+    def read(self, start: int, size: int) -> np.ndarray:
+        """So many bytes; a ModelFileError where they are no longer those that the file had when it was opened."""
+        found = np.empty(size, np.uint8)
+        count = 0
+        try:
+            while count < size and (piece := self._read_some(start + count, found.data[count:])):
+                count += piece
+            is_same = count == size and self._look() == self._state
+        except OSError as error:
+            raise ModelFileError(f"{self.path}: {error.strerror}") from None
+        if not is_same:
+            raise ModelFileError(
+                f"{self.path}: the file was changed or cut short after it had been opened",
+                "open it again; to replace a file in use, write a new one and rename it",
+            )
+        return found
+
+    def _read_some(self, start: int, into: memoryview) -> int:
+        into = into[: 2**30]  # Linux reads no more than 2 GiB at once
+        if hasattr(os, "preadv"):  # leaves alone the position, which forked processes share
+            return os.preadv(self._descriptor, [into], start)
+        with self._lock:
+            os.lseek(self._descriptor, start, os.SEEK_SET)
+            piece = os.read(self._descriptor, len(into))
+        into[: len(piece)] = piece
+        return len(piece)
+
+
+@dataclass(frozen=True)
+class StoredArray:
+    """Where in a file the bytes of an array are, its name for error messages, and its type and shape."""
+
+    file: OpenFile
+    name: str
+    start: int
+    size: int
+    kind: Any  # the NumPy type of its elements, raw bits where NumPy lacks the type
+    shape: tuple[int, ...]
+
+    @property
+    def where(self) -> str:
+        return f"{self.file.path}: {self.name}"
+
+    def read(self) -> np.ndarray:
+        found = self.file.read(self.start, self.size).view(self.kind).reshape(self.shape)
+        found.flags.writeable = False
+        return found
+
+
 def read(path: Path, verify: bool = True) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors of a file, mapped and not copied, and its metadata."""
+    """The tensors of a file, each read when its data is first used, and the metadata.
+
+    `verify` compares the checksum, if the file has one, which reads all of it once but keeps none of it in memory.
+    """
     try:
-        with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            head = file.read(8)
-            if size < 8 or struct.unpack("<Q", head)[0] > min(size - 8, MAX_HEADER):
-                # Looked at only now: the length of a good header may begin with the same bytes.
-                if head.startswith(PICKLES):
-                    raise ModelFileError(
-                        f"{path}: expected safetensors; got a pickle, which may run code when opened",
-                        "convert it to safetensors with the program that made it",
-                    )
-                raise ModelFileError(f"{path}: not a safetensors file, or cut short ({size} bytes)", DAMAGED)
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        file = OpenFile(path)
     except OSError as error:
         raise ModelFileError(f"{path}: {error.strerror}") from None
+    head = file.read(0, min(8, file.size)).tobytes()
+    if file.size < 8 or struct.unpack("<Q", head)[0] > min(file.size - 8, MAX_HEADER):
+        # Looked at only now: the length of a good header may begin with the same bytes.
+        if head.startswith(PICKLES):
+            raise ModelFileError(
+                f"{path}: expected safetensors; got a pickle, which may run code when opened",
+                "convert it to safetensors with the program that made it",
+            )
+        raise ModelFileError(f"{path}: not a safetensors file, or cut short ({file.size} bytes)", DAMAGED)
     start = 8 + struct.unpack("<Q", head)[0]
-    table, metadata = _parse_header(path, mapped[8:start])
+    table, metadata = _parse_header(path, file.read(8, start - 8).tobytes())
     end = start + max((entry["data_offsets"][1] for entry in table.values()), default=0)
-    if end != size:
-        raise ModelFileError(f"{path}: expected {end} bytes; got {size}: cut short or added to", DAMAGED)
-    try:
-        tensors = {name: _mapped(entry, mapped, start) for name, entry in table.items()}
-    except (ValueError, TypeError, OverflowError):  # a shape that no array can have
-        raise ModelFileError(f"{path}: not a safetensors file, or its header is damaged", DAMAGED) from None
+    if end != file.size:
+        raise ModelFileError(f"{path}: expected {end} bytes; got {file.size}: cut short or added to", DAMAGED)
+    tensors = {name: _stored(file, name, entry, start) for name, entry in table.items()}
     stated = metadata.pop(CHECKSUM, None)
-    if verify and stated is not None and stated != _checksum(table, metadata, memoryview(mapped)[start:]):
-        raise ModelFileError(
-            f"{path}: the checksum does not fit the contents: the file was altered or damaged", DAMAGED
-        )
+    if verify and stated is not None:
+        pieces = (file.read(at, min(PIECE, end - at)).data for at in range(start, end, PIECE))
+        if stated != _checksum(table, metadata, pieces):
+            raise ModelFileError(
+                f"{path}: the checksum does not fit the contents: the file was altered or damaged", DAMAGED
+            )
     return tensors, metadata | ({CHECKSUM: stated} if stated else {})
 
 
@@ -110,17 +237,37 @@ def _parse_header(path: Path, raw: bytes) -> tuple[dict[str, Any], dict[str, str
     return table, metadata
 
 
-def _mapped(entry: Mapping[str, Any], mapped: mmap.mmap, start: int) -> Tensor:
-    kind = DTYPES[entry["dtype"]]
-    return Tensor(entry["dtype"], np.ndarray(tuple(entry["shape"]), kind, mapped, start + entry["data_offsets"][0]))
+def _stored(file: OpenFile, name: str, entry: Mapping[str, Any], start: int) -> Tensor:
+    begin, end = entry["data_offsets"]
+    kind = LAYOUTS.get(entry["dtype"])
+    shape = tuple(entry["shape"])
+    layout = (end - begin,) if kind is None else shape
+    stored = StoredArray(file, name, start + begin, end - begin, kind or np.uint8, layout)
+    return Tensor(entry["dtype"], stored, shape)
 
 
 def _is_entry(entry: Any) -> bool:
-    """Whether a row of the table says what it must, and its numbers fit together."""
+    """Whether a row of the table says what it must, and its numbers fit together.
+
+    The size of a type that is unknown cannot be checked: a later version of the format may have it.
+    """
     begin, end = entry["data_offsets"]
-    size = math.prod(entry["shape"]) * np.dtype(DTYPES[entry["dtype"]]).itemsize
     numbers = [begin, end, *entry["shape"]]
-    return all(type(number) is int and number >= 0 for number in numbers) and end - begin == size
+    if not (isinstance(entry["shape"], list) and len(entry["shape"]) <= MAX_DIMENSIONS and type(entry["dtype"]) is str):
+        return False
+    if not all(type(number) is int and 0 <= number < 2**62 for number in numbers):
+        return False
+    bits = bits_of(entry["dtype"])
+    return begin <= end if bits is None else 8 * (end - begin) == bits * math.prod(entry["shape"])
+
+
+MAX_DIMENSIONS = 32  # of an array of NumPy 1
+
+
+def bits_of(dtype: str) -> int | None:
+    """How many bits an element of a type has; None: the type is unknown."""
+    kind = LAYOUTS.get(dtype)
+    return PACKED_BITS.get(dtype) if kind is None else 8 * np.dtype(kind).itemsize
 
 
 def write(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str:
@@ -141,11 +288,10 @@ def packed(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> tuple[
     table: dict[str, Any] = {}
     offset = 0
     for name, array in arrays.items():
-        table[name] = {
-            "dtype": tensors[name].dtype, "shape": list(array.shape), "data_offsets": [offset, offset + array.nbytes],
-        }  # fmt: skip
-        offset += array.nbytes
-    checksum = _checksum(table, metadata, *(_bytes(array) for array in arrays.values()))
+        tensor, end = tensors[name], offset + array.nbytes
+        table[name] = {"dtype": tensor.dtype, "shape": list(tensor.shape), "data_offsets": [offset, end]}
+        offset = end
+    checksum = _checksum(table, metadata, map(_bytes, arrays.values()))
     header = json.dumps({"__metadata__": {**metadata, CHECKSUM: checksum}, **table}, ensure_ascii=False).encode()
     header += b" " * (-len(header) % 8)
     return checksum, [struct.pack("<Q", len(header)) + header, *map(_bytes, arrays.values())]
@@ -155,35 +301,123 @@ def _bytes(array: np.ndarray) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def _checksum(table: Mapping[str, Any], metadata: Mapping[str, str], *data: memoryview) -> str:
+def _checksum(table: Mapping[str, Any], metadata: Mapping[str, str], data: Iterable[memoryview]) -> str:
     digest = hashlib.sha256(json.dumps([table, dict(metadata)], sort_keys=True).encode())
     for part in data:
         digest.update(part)
     return f"sha256:{digest.hexdigest()}"
 
 
+UNFINISHED = ".sixfold-part"  # ends the names of files that `atomic` has not finished; no other program uses it
+
+
 @contextmanager
 def atomic(path: Path) -> Iterator[BinaryIO]:
-    """A file that appears whole under its name, or not at all, whatever happens meanwhile."""
-    temporary: Path | None = None
+    """A file that appears whole under its name, or not at all, whatever happens meanwhile.
+
+    A failure to write is a ModelFileError; every other exception of the body passes unchanged.
+    """
     path = check_target(path)
+    writer: _Writer | None = None
+    temporary: Path | None = None
     try:
-        mode = path.stat().st_mode if path.exists() else 0o666 & ~_umask()
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-        temporary = Path(name)
-        with os.fdopen(descriptor, "wb") as file:
+        with _cannot_write(path):
+            mode = path.stat().st_mode if path.exists() else 0o666 & ~_umask()
+            descriptor, temporary = _make_temporary(path)
+        writer = _Writer(descriptor, "wb")
+        with io.BufferedWriter(writer) as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(stat.S_IMODE(mode))
-        temporary.replace(path)
-        _sync_folder(path.parent)
+            with _cannot_write(path):
+                file.flush()
+                os.fsync(file.fileno())
+                temporary.chmod(stat.S_IMODE(mode))
+                if os.name == "posix":  # the lock lasts until it has its name; Windows renames no open file
+                    temporary.replace(path)
+        with _cannot_write(path):
+            if os.name != "posix":
+                temporary.replace(path)
+            _sync_folder(path.parent)
     except OSError as error:
-        raise ModelFileError(f"{path}: cannot write: {error.strerror}") from None
+        if writer is not None and error is writer.error:
+            raise ModelFileError(f"{path}: cannot write: {error.strerror or error}") from None
+        raise
     finally:
         if temporary is not None:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _cannot_write(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ModelFileError(f"{path}: cannot write: {error.strerror or error}") from None
+
+
+class _Writer(io.FileIO):
+    """A file that remembers why it could not be written, so that this is told from other errors of the same kind."""
+
+    error: OSError | None = None
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            self.error = error
+            raise
+
+
+def _make_temporary(path: Path) -> tuple[int, Path]:
+    """A file beside the one that it will become, locked while it is being written."""
+    while True:
+        # Shortened, as a name has 255 bytes at most and four go into a character.
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", suffix=UNFINISHED, dir=path.parent)
+        with suppress(OSError):  # not every file system has locks
+            lock(descriptor)
+        if Path(name).exists():
+            return descriptor, Path(name)
+        os.close(descriptor)  # discard_unfinished found it before it was locked
+
+
+def discard_unfinished(folder: Path) -> None:
+    """Delete what a process that was killed inside of `atomic` left in this folder, but not in folders below it.
+
+    Only names that `atomic` makes, and only files that are not locked: a process that is still writing holds a lock.
+    """
+    for path in folder.glob(f".*{UNFINISHED}"):
+        with suppress(OSError):
+            if not path.is_symlink() and path.is_file():
+                with path.open("rb") as file:
+                    if lock(file.fileno()):
+                        path.unlink()
+
+
+def lock(descriptor: int) -> bool:
+    """Lock an open file until it is closed or the process ends, whatever ends it; False: another one has locked it.
+
+    An OSError means that its file system has no locks.
+    """
+    if sys.platform == "win32":
+        import msvcrt
+
+        position = os.lseek(descriptor, 0, os.SEEK_CUR)
+        # One byte far behind the content: on Windows nobody else could read a byte that is locked.
+        os.lseek(descriptor, 2**31 - 2, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except PermissionError:
+            return False
+        finally:
+            os.lseek(descriptor, position, os.SEEK_SET)
+    else:
+        import fcntl
+
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
 
 
 def check_target(path: Path) -> Path:

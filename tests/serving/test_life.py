@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import re
 import shutil
 import signal
@@ -88,6 +89,25 @@ def test_a_corrupted_model_is_told_once_and_the_old_one_goes_on(models, tmp_path
         assert len(server.events("model")) == 2
         assert all("the old one goes on" in each["message"] for each in server.events("model"))
         assert server.ask("/translate", {**GOOD, "q": "我爱狗"})[2] == {"translatedText": "I love dogs"}
+
+
+def test_a_model_that_is_cut_short_in_place_ends_no_server(models, tmp_path):
+    model = tmp_path / "model.safetensors"
+    shutil.copy(models["zh-en"], model)
+    with Server(model, reload=0.2) as server:
+        expected = server.ask("/translate", GOOD)[2]
+        os.truncate(model, 8192)
+        status, headers, answer = server.ask("/api/v1/explore", {"text": "我爱猫"})
+        assert (status, headers["Retry-After"]) == (503, "5")
+        assert answer == {"error": "the model's file was changed while it was in use"}
+        assert server.ask("/translate", {**GOOD, "q": "我爱猫"})[0] == 200
+        assert until(lambda: server.events("model")), server.log[-5:]
+        assert "the old one goes on" in server.events("model")[0]["message"]
+        assert server.ask("/translate", GOOD)[2] == expected
+        shutil.copy(models["zh-en"], model)
+        assert until(lambda: len(server.events("model")) == 2), server.log[-5:]
+        assert server.ask("/api/v1/explore", {"text": "我爱猫"})[0] == 200
+        assert server.process.poll() is None
 
 
 def test_what_was_accepted_is_answered_before_it_ends(models):

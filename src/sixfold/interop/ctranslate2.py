@@ -102,7 +102,7 @@ class Weights:
         name = canonical(self.config, name)
         if name not in self._arrays:
             stored = self.tensors[name]
-            self._arrays[name] = stored.data if stored.dtype == "I8" else self._model.weight(name)
+            self._arrays[name] = stored.read() if stored.dtype in ("I8", "F32") else self._model.weight(name)
         return self._arrays[name]
 
     def scale(self, name: str) -> np.ndarray | None:

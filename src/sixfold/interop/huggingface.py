@@ -24,8 +24,7 @@ from sixfold.weights import check_weights, shapes
 def load_folder(folder: Path) -> ModelFile:
     """A Hugging Face folder as a model: config.json, weights in safetensors, tokenizer.json where there is one."""
     settings = _read_json(folder / "config.json")
-    arrays = {name: tensor.float32() for name, tensor in _read_tensors(folder).items()}
-    config, weights = translate(settings, arrays, str(folder))
+    config, weights = translate(settings, _read_tensors(folder), str(folder))
     path = folder / "tokenizer.json"
     tokenizer = Tokenizer.load(path) if path.exists() else None
     if tokenizer is not None and config.kind == "encoder":  # the configs of encoders do not say which ids are special
@@ -36,9 +35,12 @@ def load_folder(folder: Path) -> ModelFile:
 
 
 def translate(
-    settings: Settings, arrays: Mapping[str, np.ndarray], where: str = "checkpoint"
+    settings: Settings, arrays: Mapping[str, np.ndarray | Tensor], where: str = "checkpoint"
 ) -> tuple[ModelConfig, dict[str, np.ndarray]]:
-    """Their config and weights as ours; what is missing or left over is named, all at once."""
+    """Their config and weights as ours; what is missing or left over is named, all at once.
+
+    Tensors are read and converted where they become a weight; those that a family ignores may have any type.
+    """
     kind = settings.get("model_type")
     if not isinstance(kind, str) or kind not in FAMILIES:
         raise ModelFileError(f"{where}: expected a model_type of {', '.join(FAMILIES)}; got {kind!r}")
@@ -81,7 +83,9 @@ def _full_name(name: str, family: Family) -> str:
     return name if name.split(".")[0] in known else family.prefix + name
 
 
-def _rename(config: ModelConfig, family: Family, arrays: Mapping[str, np.ndarray], where: str) -> dict[str, np.ndarray]:
+def _rename(
+    config: ModelConfig, family: Family, arrays: Mapping[str, np.ndarray | Tensor], where: str
+) -> dict[str, np.ndarray]:
     weights: dict[str, np.ndarray] = {}
     used: set[str] = set()
     missing: list[str] = []
@@ -90,7 +94,9 @@ def _rename(config: ModelConfig, family: Family, arrays: Mapping[str, np.ndarray
         missing += [name for name in theirs if name not in arrays]
         used.update(theirs)
         if all(name in arrays for name in theirs):
-            parts = [np.atleast_1d(_orient(arrays[name], name, family)) for name in theirs]
+            found = [arrays[name] for name in theirs]
+            converted = [each.float32() if isinstance(each, Tensor) else each for each in found]
+            parts = [np.atleast_1d(_orient(*each, family)) for each in zip(converted, theirs, strict=True)]
             alike = len({part.shape[1:] for part in parts}) == 1
             weights[ours] = np.concatenate(parts) if alike else parts[0]  # whose shape will be refused
     ignored = (*family.ignored, family.head) if config.tie_output else family.ignored

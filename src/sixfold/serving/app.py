@@ -15,7 +15,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp
 
 from sixfold import __version__
-from sixfold.errors import SixfoldError
+from sixfold.errors import ModelFileError, SixfoldError
 from sixfold.serving.api import make_api
 from sixfold.serving.desk import Desk
 from sixfold.serving.explore import make_explore
@@ -96,6 +96,10 @@ def add_handlers(app: FastAPI) -> None:
     async def mistaken(_: Request, error: SixfoldError) -> Response:
         return Refusal(400, str(error), error.hint).response()
 
+    async def unreadable(_: Request, __: ModelFileError) -> Response:
+        # Not the client's mistake, and the name of the file is not theirs to know. The log of the reload has it.
+        return Refusal(503, "the model's file was changed while it was in use", retry_after=5).response()
+
     async def invalid(_: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"][1:]) or "body"
@@ -110,8 +114,8 @@ def add_handlers(app: FastAPI) -> None:
         return Refusal(500, "The server encountered an internal error").response()
 
     handlers: dict[type[Exception], Callable[..., Awaitable[Response]]] = {
-        Refusal: refused, SixfoldError: mistaken, RequestValidationError: invalid, HTTPException: other,
-        Exception: failed,
+        Refusal: refused, SixfoldError: mistaken, ModelFileError: unreadable, RequestValidationError: invalid,
+        HTTPException: other, Exception: failed,
     }  # fmt: skip
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)

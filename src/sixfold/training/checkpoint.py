@@ -112,10 +112,10 @@ def restore(path: Path, state: State) -> Progress:
     if not step:
         state.optimizer.state.clear()
     wanted = tensors_of(state)
-    shapes = {name: tensor.data.shape for name, tensor in stored.items()}
+    shapes = {name: tensor.shape for name, tensor in stored.items()}
     check_weights(str(path), {name: tuple(tensor.shape) for name, tensor in wanted.items()}, shapes)
     for name, tensor in wanted.items():
-        set_whole(tensor, torch.from_numpy(np.array(stored[name].data)))
+        set_whole(tensor, torch.from_numpy(np.array(stored.pop(name).data)))
     state.step = step
     return progress
 
@@ -129,4 +129,4 @@ def _make_moments(state: State) -> None:
 
 def steps(folder: Path) -> list[Path]:
     """The checkpoints of a run, oldest first."""
-    return sorted(folder.glob("step-*.safetensors"))
+    return sorted(folder.glob(f"step-{'[0-9]' * 9}.safetensors"))

@@ -33,7 +33,8 @@ def what_was_asked(recipe: Recipe, sources: Sources, start: str = "") -> dict[st
 
 def claim(out: Path) -> AbstractContextManager[None]:
     """For one run at a time."""
-    return restart.claim(out, f"--out: {out}", "another process is training there")
+    subfolders = ("checkpoints", "data", "data/clean-*", "data/tokens-*")
+    return restart.claim(out, f"--out: {out}", "another process is training there", subfolders)
 
 
 def begin(out: Path, asked: dict[str, Any]) -> dict[str, Any]:

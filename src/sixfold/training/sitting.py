@@ -258,7 +258,7 @@ class Sitting:
     def save(self) -> None:
         """A checkpoint; only then may go what it does not need."""
         checkpoint.save(self.checkpoints, self.state, self.progress, self.config.keep)
-        for path in self.out.glob("best-*.safetensors") if self.group.leads else ():
+        for path in self.out.glob(f"best-{'[0-9]' * 9}.safetensors") if self.group.leads else ():
             if path != self.best:
                 path.unlink(missing_ok=True)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import json
-import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -62,7 +61,7 @@ class Plan:
         """For one process at a time, and only to go on with what was begun."""
         if self.out.exists() and not self.out.is_dir():
             raise ConfigError(f"--output: {self.out}: expected a folder; got a file", "choose a folder")
-        with claim(self.parts, f"--output: {self.out}", "another process is translating there"):
+        with claim(self.parts, f"--output: {self.out}", "another process is translating there", ["*"]):
             facts = {**made_from, "lines of a block": LINES, "bytes of a block": ROOM}
             facts |= {f"{SIZE}{name}": shard.stat().st_size for name, shard in self.shards.items()}
             self._agree(json.loads(json.dumps(facts)))
@@ -120,6 +119,8 @@ class Plan:
         with suppress(OSError, ValueError):
             before = json.loads(kept.read_text(encoding="utf-8"))
         begun = self._begun([*self.shards, *(name.removeprefix(SIZE) for name in before if name.startswith(SIZE))])
+        if not before:  # then no folder of ours is there yet
+            begun = begun or next((path for path in self.parts.iterdir() if path.is_dir()), None)
         if begun and not before:
             raise ConfigError(f"{begun}: is there, and nobody knows what it was made from", "choose another --output")
         differences = changes(before, facts)
@@ -130,8 +131,9 @@ class Plan:
                 f"give the same to go on, or choose another --output, or delete {self.out} to begin anew",
             )
         if differences:
-            for old in (path for path in self.parts.iterdir() if path.is_dir()):
-                shutil.rmtree(old)
+            for old in (self.parts / name.removeprefix(SIZE) for name in before if name.startswith(SIZE)):
+                if old.is_dir():
+                    shutil.rmtree(old)
             with tensorfile.atomic(kept) as file:
                 file.write(json.dumps(facts, indent=1, ensure_ascii=False).encode())
 
@@ -143,11 +145,9 @@ class Plan:
 
     def _tidy(self) -> None:
         """What a kill left behind: halves of joined shards, and parts of whole ones."""
+        tensorfile.discard_unfinished(self.out)
         for path in self.out.iterdir():
-            half = re.fullmatch(r"\.(.+)\.[^.]+\.part", path.name)
-            if half is not None and half[1] in self.shards:
-                path.unlink(missing_ok=True)
-            elif path.name in self.shards and (self.parts / path.name).exists():
+            if path.name in self.shards and (self.parts / path.name).exists():
                 shutil.rmtree(self.parts / path.name)
 
 
