@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from commands import run_here
@@ -41,8 +42,9 @@ def test_what_a_file_says_joins_the_card(model, tmp_path, capsys):
     (tmp_path / "card.toml").write_text(
         'licence = "Apache-2.0"\nfailures = ["long names"]\n[languages]\nsource = "zh-Hans"\n', encoding="utf-8"
     )
-    run_here(capsys, "pack", model, "--out", model, "--card", tmp_path / "card.toml", "--storage", "bfloat16")
-    card = modelfile.load(model).card
+    packed = tmp_path / "packed.safetensors"
+    run_here(capsys, "pack", model, "--out", packed, "--card", tmp_path / "card.toml", "--storage", "bfloat16")
+    card = modelfile.load(packed).card
     assert card["languages"] == {"source": "zh-Hans", "target": "en"}
     assert (card["licence"], card["failures"], card["scores"]) == ("Apache-2.0", ["long names"], {"dev": {"bleu": 1.0}})
 
@@ -64,10 +66,23 @@ def test_mistakes_are_named_and_nothing_is_written(words, expected, model, tmp_p
     assert not (tmp_path / "small.safetensors").exists()
 
 
-def test_a_file_can_take_the_place_of_itself(model, capsys):
-    before = model.stat().st_size
-    said = json.loads(run_here(capsys, "pack", model, "--out", model, "--json").out)
-    assert said["bytes"] == {"before": before, "after": model.stat().st_size}
+@pytest.mark.parametrize("spelling", ["same", "relative", "symbolic link", "hard link"])
+def test_a_file_takes_the_place_of_itself_only_by_force(model, capsys, tmp_path, monkeypatch, spelling):
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path / "folder")
+    out = {"same": model, "relative": Path("..") / model.name}.get(spelling, tmp_path / "link.safetensors")
+    if spelling == "symbolic link":
+        out.symlink_to(model)
+    if spelling == "hard link":
+        out.hardlink_to(model)
+    before = model.read_bytes()
+    said = run_here(capsys, "pack", model, "--out", out, status=2)
+    assert "is the model itself" in said.err
+    assert "--force" in said.err
+    assert model.read_bytes() == before
+    said = json.loads(run_here(capsys, "pack", model, "--out", out, "--force", "--json").out)
+    assert said["bytes"] == {"before": len(before), "after": out.stat().st_size}
+    assert modelfile.load(out).storage == "int8"
 
 
 def test_the_tags_of_a_model_for_both_ways_stay_its_languages(model, tmp_path, capsys):
@@ -84,7 +99,7 @@ def test_the_tags_of_a_model_for_both_ways_stay_its_languages(model, tmp_path, c
 def test_the_summary_shows_every_source_of_a_card(model, tmp_path, capsys):
     tables = "".join(f'[[sources]]\nname = "corpus {n}"\nlicence = "CC0"\n' for n in range(5))
     (tmp_path / "card.toml").write_text(tables, encoding="utf-8")
-    run_here(capsys, "pack", model, "--out", model, "--card", tmp_path / "card.toml")
+    run_here(capsys, "pack", model, "--out", model, "--force", "--card", tmp_path / "card.toml")
     said = run_here(capsys, "summary", model).out
     assert all(f"name corpus {n}, licence CC0" in said for n in range(5))
 

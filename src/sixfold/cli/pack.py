@@ -33,13 +33,21 @@ def pack(
             help="Two files of sentence pairs; measures on the first 50 which attention heads align words.",
         ),
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace MODEL itself, where it is also the file to write.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Sizes as JSON.")] = False,
 ) -> None:
     """Write a model with int8 weights, a quarter of its size, and more on its card. Tokeniser and shortlist stay."""
     if storage not in STORAGES:
         known = ", ".join(STORAGES)
         raise ConfigError(f"--storage: expected one of {known}; got {storage!r}", did_you_mean(storage, STORAGES))
-    tensorfile.check_target(out)
+    target = tensorfile.check_target(out)
+    if not force and target.exists() and model.exists() and target.samefile(model):
+        raise ConfigError(
+            f"--out: {out} is the model itself, whose weights would be replaced by {storage} ones for good",
+            "give another name, or --force to replace it",
+        )
     file, before = modelfile.load(model), model.stat().st_size
     told = merge(file.card, {} if card is None else read_card(card))
     if file.config.data.both_ways and told.get("languages") != file.card.get("languages"):
