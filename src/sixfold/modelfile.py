@@ -6,13 +6,14 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_type_hints
 
 import numpy as np
 
 from sixfold import tensorfile
 from sixfold.config import Config, from_dict, to_dict
 from sixfold.errors import ConfigError, ModelFileError
+from sixfold.settings import merge, section_from
 from sixfold.tensorfile import Tensor
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.weights import canonical, check_weights, shapes
@@ -76,6 +77,7 @@ class ModelFile:
     checksum: str = ""
     shortlist: Shortlist | None = None
     name: str = "model"  # of its file, without the ending
+    other_settings: Mapping[str, Any] = field(default_factory=dict)  # stored ones that this version does not know
 
     def weight(self, name: str) -> np.ndarray:
         """A weight in float32; shared weights answer to each of their names."""
@@ -113,8 +115,12 @@ def save(
     card: Mapping[str, Any] | None = None,
     storage: Storage = "float32",
     shortlist: Shortlist | None = None,
+    other_settings: Mapping[str, Any] | None = None,
 ) -> str:
-    """Write a model; returns its checksum. The weights must be those the config calls for, all of them and no more."""
+    """Write a model; returns its checksum. The weights must be those the config calls for, all of them and no more.
+
+    `other_settings` are those of a file that this version does not know; they are written as they are.
+    """
     check_weights(str(path), shapes(config.model), {name: array.shape for name, array in weights.items()})
     if tokenizer is not None and tokenizer.vocab > config.model.vocab:
         # Fewer is fine: published models round their tables up.
@@ -131,7 +137,7 @@ def save(
     metadata = {
         "format": FORMAT,
         "version": str(VERSION),
-        "config": json.dumps(to_dict(config)),
+        "config": json.dumps(merge(other_settings or {}, to_dict(config))),
         "tokenizer": tokenizer.to_json() if tokenizer else "",
         "card": json.dumps(card or {}, ensure_ascii=False),
     }
@@ -150,7 +156,7 @@ def load(path: Path | str, verify: bool = True) -> ModelFile:
     if version != str(VERSION):
         raise ModelFileError(f"{path}: expected format {VERSION}; got {version!r}", "upgrade sixfold")
     try:
-        config, card = from_dict(json.loads(metadata["config"])), json.loads(metadata["card"])
+        (config, others), card = read_settings(json.loads(metadata["config"])), json.loads(metadata["card"])
         text, checksum = metadata["tokenizer"], metadata[tensorfile.CHECKSUM]
         if not isinstance(card, dict):
             raise TypeError("the card is not a table")
@@ -163,7 +169,51 @@ def load(path: Path | str, verify: bool = True) -> ModelFile:
     scales = {name + SCALE: tensor.shape[:1] for name, tensor in tensors.items() if tensor.dtype == "I8"}
     check_weights(str(path), scales, {name: t.shape for name, t in tensors.items() if name.endswith(SCALE)})
     tokenizer = Tokenizer.from_json(text, f"{path}: tokenizer") if text else None
-    return ModelFile(config, tensors, tokenizer, card, checksum, shortlist, Path(path).stem)
+    return ModelFile(config, tensors, tokenizer, card, checksum, shortlist, Path(path).stem, others)
+
+
+# The settings of data that inference depends on, besides all of the model's. To rename one of them, or to add one,
+# needs a new VERSION and a conversion of older files; every other setting is a record of how the model was made.
+NEEDED = ("both_ways", "max_tokens")
+
+
+def read_settings(stored: Mapping[str, Any]) -> tuple[Config, dict[str, Any]]:
+    """The settings of a model file, and those that this version does not know or does not accept, as they are stored.
+
+    A model setting or one of NEEDED that is unknown or invalid is a ConfigError: it changes what the weights mean. Any
+    other is left at its default, so that a model outlives the names of the settings that it was trained with.
+    """
+    if not isinstance(stored, Mapping):
+        raise ConfigError(f"config: expected sections; got {stored!r:.60}")
+    accepted: dict[str, Any] = {}
+    others: dict[str, Any] = {}
+    hints = get_type_hints(Config)
+    for section, values in stored.items():
+        if section == "model":
+            accepted[section] = values
+        elif section not in hints or not isinstance(values, Mapping):
+            others[section] = values
+        else:
+            required = {key: value for key, value in values.items() if section == "data" and key in NEEDED}
+            known = {
+                key: value for key, value in values.items() if key not in required and _is_valid(section, key, value)
+            }
+            try:
+                section_from(hints[section], section, known | required)
+            except ConfigError:  # those that are fine one by one may contradict each other
+                known = {}
+            accepted[section] = known | required
+            if left := {key: value for key, value in values.items() if key not in accepted[section]}:
+                others[section] = left
+    return from_dict(accepted), others
+
+
+def _is_valid(section: str, key: str, value: Any) -> bool:
+    try:
+        section_from(get_type_hints(Config)[section], section, {key: value})
+    except (ConfigError, TypeError):  # a type error comes of comparing what cannot be compared
+        return False
+    return True
 
 
 def _shortlist(path: Path | str, lists: Mapping[str, Tensor], vocab: int) -> Shortlist:

@@ -54,7 +54,8 @@ def pack(
         raise ConfigError(f"{card}: languages: expected those of the model, which are its tags", "leave them out")
     if align is not None:
         told |= measured_alignment(file, align)
-    modelfile.save(out, file.config, file.weights(), file.tokenizer, told, cast(Storage, storage), file.shortlist)
+    kind, others = cast(Storage, storage), file.other_settings
+    modelfile.save(out, file.config, file.weights(), file.tokenizer, told, kind, file.shortlist, others)
     sizes = {"before": before, "after": out.stat().st_size}
     if as_json:
         print(json.dumps({"model": str(out), "storage": storage, "bytes": sizes}))

@@ -70,6 +70,7 @@ def describe(config: Config, file: ModelFile | None) -> dict[str, Any]:
     }  # fmt: skip
     if file is not None:
         facts["file"] = {"storage": file.storage, "checksum": file.checksum, "card": dict(file.card)}
+        facts["file"]["other_settings"] = dict(file.other_settings)
         facts["file"]["tokenizer"] = file.tokenizer.algorithm if file.tokenizer else None
     return facts
 
