@@ -1,9 +1,10 @@
 """What `sixfold doctor` finds and what it takes: faults planted in clean pairs, unrelated pairs, and a million pairs.
 
-DATA is a folder of `train/NAME.tsv.xz`, Chinese and English in two columns.
+DATA is a folder of `train/NAME.tsv.xz`, Chinese and English in two columns, and of `multi30k/train.de` and `train.en`.
 
     python benchmarks/doctor.py --faults DATA      recall and precision of each planted fault
     python benchmarks/doctor.py --alignment DATA   pairs against shuffled pairs, corpus by corpus
+    python benchmarks/doctor.py --shuffled DATA    recall and false alarms where up to 40% of the pairs are shuffled
     python benchmarks/doctor.py --speed DATA       seconds and peak memory for a million pairs
 """
 
@@ -29,6 +30,7 @@ from sixfold.data.leaks import HeldOut
 
 FAULTY = ("lctt", "tatoeba", "k8s", "written")
 ALIGNED = ("tatoeba", "lctt", "k8s", "written", "mdn", "pydocs", "ethereum", "twlaw", "3am", "cedict")
+SHUFFLED = ("tatoeba", "written", "lctt", "mdn", "3am", "cedict")
 EACH = 12_500  # pairs of each corpus of FAULTY
 SHARE = 0.02  # of all pairs, for each fault
 LANGUAGES = ("zh", "en")
@@ -118,13 +120,13 @@ def plant(good: list[Row], chance: random.Random) -> tuple[list[Row], dict[int, 
     return bad, planted, [good[row][1].upper() for row in leaked]
 
 
-def audit(pairs: list[Row], test: list[str]) -> Audit:
+def audit(pairs: list[Row], test: list[str], languages: tuple[str, str] = LANGUAGES) -> Audit:
     with tempfile.TemporaryDirectory() as folder:
         corpus, held_out = Path(folder, "pairs.tsv"), Path(folder, "test.en")
         corpus.write_text("".join(f"{source}\t{target}\n" for source, target in pairs), encoding="utf-8", newline="\n")
         held_out.write_text("".join(f"{line}\n" for line in test), encoding="utf-8")
-        against = HeldOut.of([held_out], LANGUAGES) if test else None
-        return examine(Corpus("pairs", (corpus,)), LANGUAGES, DataConfig(), against, lambda size: None)
+        against = HeldOut.of([held_out], languages) if test else None
+        return examine(Corpus("pairs", (corpus,)), languages, DataConfig(), against, lambda size: None)
 
 
 def faults(data: Path) -> None:
@@ -156,6 +158,28 @@ def alignment(data: Path, most: int) -> None:
         print(f"| {name} | {found.pairs:,} | {facts} |", flush=True)
 
 
+def shuffled(data: Path) -> None:
+    """The first pairs of a corpus, of which a share have targets of each other."""
+    german, english = (
+        (data / "multi30k" / f"train.{code}").read_text(encoding="utf-8").splitlines()[:4000] for code in ("de", "en")
+    )
+    corpora = {"multi30k de–en": (list(zip(german, english, strict=True)), ("de", "en"))}
+    corpora |= {name: (rows(data, name, 8000), LANGUAGES) for name in SHUFFLED}
+    print("| corpus | pairs | shuffled | estimated | recall | false alarms |\n|---|---|---|---|---|---|")
+    for name, (good, languages) in corpora.items():
+        for share in (0.0, 0.05, 0.2, 0.4):
+            pairs = list(good)
+            places = random.Random(1).sample(range(len(good)), int(share * len(good)))
+            for row, other in zip(places, places[1:] + places[:1], strict=True):
+                pairs[row] = (good[row][0], good[other][1])
+            found = audit(pairs, [], languages)
+            flagged = {line - 1 for line in found.findings["misaligned"].lines}
+            recall = f"{len(flagged & set(places)) / len(places):.1%}" if places else ""
+            false = len(flagged - set(places)) / (len(good) - len(places))
+            estimate = found.alignment["unrelated"]
+            print(f"| {name} | {len(good):,} | {share:.0%} | {estimate:.1%} | {recall} | {false:.2%} |", flush=True)
+
+
 def million(data: Path) -> Iterator[str]:
     for file in sorted((data / "train").glob("*.tsv.xz")):
         with lzma.open(file, "rt", encoding="utf-8") as lines:
@@ -177,7 +201,7 @@ def speed(data: Path, pairs: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ("--faults", "--alignment", "--speed"):
+    for name in ("--faults", "--alignment", "--shuffled", "--speed"):
         parser.add_argument(name, type=Path, metavar="DATA")
     parser.add_argument("--pairs", type=int, default=1_000_000, help="for --speed; --alignment reads 50,000 at most")
     args = parser.parse_args()
@@ -185,6 +209,8 @@ def main() -> None:
         faults(args.faults)
     if args.alignment:
         alignment(args.alignment, min(args.pairs, 50_000))
+    if args.shuffled:
+        shuffled(args.shuffled)
     if args.speed:
         speed(args.speed, args.pairs)
 

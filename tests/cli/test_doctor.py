@@ -3,10 +3,17 @@
 import json
 import subprocess
 import sys
+import time
 
+import numpy as np
 import pytest
 from commands import complaint, sixfold
 from small_pairs import pairs
+
+from sixfold.cli import doctor
+from sixfold.config import DataConfig
+from sixfold.data.audit import examine
+from sixfold.data.corpus import Corpus
 
 
 def facts_of(*arguments):
@@ -144,3 +151,30 @@ def test_a_reader_that_goes_away_gets_no_complaint(tmp_path):
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(timeout=60) in (0, 1)  # typer says 1 where it notices first
+
+
+def test_a_busy_machine_does_not_change_the_estimate_of_hours(monkeypatch):
+    """What takes the core away for 50 times as long as a product takes is no slowness of the core."""
+    quiet = doctor.core_speed()
+    product = np.matmul
+
+    def disturbed(*arguments):
+        time.sleep(0.02)
+        return product(*arguments)
+
+    monkeypatch.setattr(np, "matmul", disturbed)
+    assert quiet / 3 < doctor.core_speed(runs=4, seconds=0.002) < 3 * quiet
+
+
+def test_hours_are_a_range_that_follows_from_the_measured_speed(tmp_path, monkeypatch):
+    corpus = Corpus("raw", tuple(write(tmp_path, ROWS)))
+    audit = examine(corpus, ("zh", "en"), DataConfig(), None, lambda _: None)
+    monkeypatch.setattr(doctor, "core_speed", lambda: 1e9)
+    monkeypatch.setattr(doctor, "cores", lambda: 2)
+    slow = doctor.estimate(audit, "cpu")
+    low, high = slow["hours_range"]
+    assert low < high == slow["hours"]
+    assert "hours (2 cores, whose matrix products were just measured at 1 GFLOP/s each by CPU time)" in slow["says"]
+    monkeypatch.setattr(doctor, "cores", lambda: 4)
+    assert doctor.estimate(audit, "cpu")["hours"] == pytest.approx(high / 2, rel=0.01)
+    assert "at least" in doctor.estimate(audit, "cuda")["says"]

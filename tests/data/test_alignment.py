@@ -56,6 +56,19 @@ def test_the_line_is_drawn_between_two_heaps():
     assert verdict.area == pytest.approx(0.975, abs=0.005)  # a twentieth are strangers, who win half of the time
 
 
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.4])
+@pytest.mark.parametrize("distance", [2.5, 3.0, 4.0])  # in standard deviations
+def test_most_unrelated_pairs_and_few_others_are_below_the_line(share, distance):
+    """Whatever the share of the unrelated pairs is, and where the two kinds overlap."""
+    chance = np.random.default_rng(1)
+    bad, good = chance.normal(0, 1, int(share * 8000)), chance.normal(distance, 1, 8000 - int(share * 8000))
+    verdict = Verdict.between(np.concatenate([bad, good]), chance.normal(0, 1, 8000))
+    assert verdict.share == pytest.approx(share, abs=0.05)
+    assert verdict.good_area == pytest.approx(area_under_curve(good, bad), abs=0.02)
+    assert (good < verdict.threshold).mean() < 0.05
+    assert (bad < verdict.threshold).mean() > (0.7 if distance >= 3 and share >= 0.2 else 0.3)
+
+
 def test_a_clean_corpus_loses_almost_nothing():
     chance = np.random.default_rng(1)
     verdict = Verdict.between(chance.normal(2, 1, 5000), chance.normal(-2, 0.5, 5000))

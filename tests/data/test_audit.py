@@ -100,6 +100,23 @@ def test_good_pairs_are_left_alone(planted):
     assert found.alignment["area"] > 0.97
 
 
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.4])
+def test_shuffled_pairs_are_found_and_counted_in_the_summary(tmp_path, share):
+    rows = pairs(4000)
+    places = random.Random(1).sample(range(4000), int(share * 4000))
+    shuffled = list(rows)
+    for place, row in enumerate(places):
+        shuffled[row] = (rows[row][0], rows[places[place - 1]][1])
+    found = audit(tmp_path, shuffled)
+    flagged = {line - 1 for line in found.findings["misaligned"].lines}
+    assert len(flagged - set(places)) <= 0.05 * (4000 - len(places))
+    assert len(flagged & set(places)) >= 0.7 * len(places)
+    assert found.alignment["trusted"]
+    assert found.alignment["unrelated"] == pytest.approx(share, abs=0.03)
+    if places:
+        assert f"{len(flagged):,} of them as misaligned" in found.lines()[0]
+
+
 def test_every_finding_says_where_and_why(planted):
     found, at = planted
     for name, finding in found.findings.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
 import sys
 import time
@@ -30,7 +31,9 @@ from sixfold.training import plan
 from sixfold.weights import cost, shapes
 
 LETTERS_A_PIECE = 4.0  # of a subword, where a Han character counts as three letters
-OF_PRODUCTS = 0.4  # of the speed of plain matrix products that training on a CPU reached in benchmarks/RESULTS.md
+# Of the speed that small matrix products reach on one core, how much training reaches on each of the cores: at best, as
+# on one core alone (measured in benchmarks/RESULTS.md); at worst, where cores share memory and validation takes time.
+OF_PRODUCTS = (0.8, 0.3)
 GPU_SPEED = 2.7e14  # operations a second of the base model on one H200 in benchmarks/RESULTS.md
 A_WEIGHT = 20  # bytes: the weight, its gradient, its average, and two of the optimizer
 # What corpora of a size have been good for. In words, as the domain counts for more than the size.
@@ -98,15 +101,18 @@ def estimate(audit: Audit, device: str) -> dict[str, Any]:
     pieces = max(audit.letters) / LETTERS_A_PIECE * pairs / audit.pairs
     training = plan.complete(config.training, pairs, lambda batch: math.ceil(pieces / batch), device)
     weights = sum(math.prod(each) for each in shapes(shape).values())
-    products = matrix_speed() if device == "cpu" else GPU_SPEED
-    speed = products * (OF_PRODUCTS if device == "cpu" else 1) / (3 * cost(shape, max(1, round(pieces / pairs))).total)
-    hours = training.steps * training.batch_tokens / speed / 3600
+    on_cpu = device == "cpu"
+    operations = 3 * cost(shape, max(1, round(pieces / pairs))).total  # of a token, forward and backward
+    core = core_speed() if on_cpu else 0.0
+    speeds = [part * core * cores() for part in OF_PRODUCTS] if on_cpu else [GPU_SPEED]
+    hours = [training.steps * training.batch_tokens * operations / speed / 3600 for speed in speeds]
     kept = shape.encoder_layers + shape.decoder_layers
     numbers = training.batch_tokens * kept * (16 * shape.d_model + 2 * shape.d_ff)  # that backward needs, of two sides
-    memory = A_WEIGHT * weights + numbers * (4 if device == "cpu" else 2)
-    measured = f"matrix products just measured at {products / 1e9:.0f} GFLOP/s, {OF_PRODUCTS:.0%} of that in training"
-    basis = measured if device == "cpu" else "as one H200 does; a smaller card takes longer"
-    preset = plan.size_of(pairs).cpu_preset if device == "cpu" else plan.size_of(pairs).gpu_preset
+    memory = A_WEIGHT * weights + numbers * (4 if on_cpu else 2)
+    measured = f"{cores()} cores, whose matrix products were just measured at {core / 1e9:.0f} GFLOP/s each by CPU time"
+    basis = measured if on_cpu else "as one H200 does; a smaller card takes longer"
+    span = f"{_span(hours[0])} to {_span(hours[1])}" if on_cpu else f"at least {_span(hours[0])}"
+    preset = plan.size_of(pairs).cpu_preset if on_cpu else plan.size_of(pairs).gpu_preset
     quality = next(words for most, words in CLASSES if pairs <= most)
     vocab = config.tokenizer.vocab
     advice = f"a vocabulary of {vocab:,}"
@@ -115,23 +121,39 @@ def estimate(audit: Audit, device: str) -> dict[str, Any]:
         advice = f"--set tokenizer.vocab={vocab}, as there are only about {audit.words:,} different words"
     return {
         "device": device, "pairs": pairs, "preset": preset, "vocab": vocab, "parameters": weights,
-        "steps": training.steps, "batch_tokens": training.batch_tokens, "tokens_a_second": round(speed),
-        "hours": round(hours, 2), "bytes": memory, "quality": quality, "basis": basis,
+        "steps": training.steps, "batch_tokens": training.batch_tokens,
+        "tokens_a_second": round(speeds[-1] / operations),
+        "hours": round(hours[-1], 2), "hours_range": [round(hours[0], 2), round(hours[1], 2) if on_cpu else None],
+        "bytes": memory, "quality": quality, "basis": basis,
         "says": f"training on the {pairs:,} good pairs, estimated: preset {preset}, {advice}, "
-        f"{weights / 1e6:.1f} million weights; {training.steps:,} steps on {device} in about {_span(hours)} "
+        f"{weights / 1e6:.1f} million weights; {training.steps:,} steps on {device} in {span} "
         f"({basis}); about {max(memory / 2**30, 0.1):.1f} GiB; expect: {quality}",
     }  # fmt: skip
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _span(hours: float) -> str:
     return f"{max(1, hours * 60):.0f} minutes" if hours < 2 else f"{hours:.0f} hours"
 
 
-def matrix_speed(seconds: float = 0.3, size: int = 512) -> float:
-    """Operations a second of float32 matrix products on this machine, when nothing else disturbs it."""
-    square = np.ones((size, size), np.float32)
-    best, begun = math.inf, time.perf_counter()
-    while (start := time.perf_counter()) < begun + seconds:
-        np.matmul(square, square)
-        best = min(best, time.perf_counter() - start)
-    return 2 * size**3 / best
+def core_speed(runs: int = 10, seconds: float = 0.02) -> float:
+    """Floating-point operations a second that one core of this machine reaches in float32 matrix products.
+
+    The best of several runs, by the CPU time of this thread: what other processes take of the core does not count. The
+    products are too small for the library to share among threads, whose waiting for each other would count.
+    """
+    stack, square = np.ones((64, 64, 64), np.float32), np.ones((64, 64), np.float32)
+    best, products = 0.0, 1
+    for _ in range(runs):
+        start = time.thread_time()
+        for _ in range(products):
+            np.matmul(stack, square)
+        elapsed = time.thread_time() - start
+        if elapsed > seconds / 2:  # enough for a clock that ticks every few milliseconds
+            best = max(best, products * 2 * 64**4 / elapsed)
+        products = max(1, round(products * min(16, seconds / max(elapsed, 1e-6))))
+    return best or products * 2 * 64**4 / seconds

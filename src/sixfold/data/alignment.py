@@ -25,6 +25,7 @@ SAME = 0.5  # how surely a word stands for itself: a name, a number, a piece of 
 FEWEST_PAIRS = 500  # scores that a threshold can be drawn from
 STEP = 0.2  # between two thresholds that are tried
 SURE = 0.6  # how likely a pair must be unrelated before it is condemned
+MOST_LOST = 0.03  # of the translations that may be condemned with the unrelated pairs, as far as can be estimated
 ENOUGH = 0.95  # the area under the curve, of good pairs, below which nothing is condemned
 
 
@@ -188,15 +189,20 @@ def strangers(source: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Where to draw the line between pairs and unrelated texts."""
+    """Where to draw the line between pairs and unrelated texts.
+
+    The corpus is taken as a mixture: a share of its pairs is unrelated, and their scores are distributed as those of
+    pairs that were put together at random; the rest are translations. What holds of the translations alone follows.
+    """
 
     threshold: float  # pairs that score less are condemned; minus infinity: none, as there is no telling
     area: float  # under the curve: how often a pair as it stands scores better than an unrelated one
     share: float  # of the pairs as they stand that are unrelated, at most
+    good_area: float = 0.5  # how often a translation scores better than an unrelated pair, the share taken out
 
     @classmethod
     def between(cls, given: np.ndarray, unrelated: np.ndarray) -> Verdict:
-        """The highest threshold at which a pair is unrelated for SURE."""
+        """The highest threshold at which a pair is unrelated for SURE, and few translations are below it."""
         given, unrelated = given[~np.isnan(given)], unrelated[~np.isnan(unrelated)]
         if min(len(given), len(unrelated)) < FEWEST_PAIRS:
             return cls(-np.inf, 0.5, 0.0)
@@ -205,13 +211,14 @@ class Verdict:
         below = [np.searchsorted(np.sort(scores), edges) / len(scores) for scores in (given, unrelated)]
         # Were all of the corpus that scores so low unrelated, there would be this much of it.
         share = float((below[0][below[1] > 0.3] / below[1][below[1] > 0.3]).min(initial=1))
-        doubtful = share * np.diff(below[1]) < SURE * np.diff(below[0])
+        lost = (below[0] - share * below[1]) / max(1 - share, 1e-9)  # of the translations, below each edge
+        doubtful = (share * np.diff(below[1]) < SURE * np.diff(below[0])) | (lost[1:] > MOST_LOST)
         doubtful[: np.searchsorted(below[1], 0.3)] = False  # too few there to compare
-        threshold = float(edges[np.argmax(doubtful)] if doubtful.any() else edges[-1])
+        place = int(np.argmax(doubtful)) if doubtful.any() else len(edges) - 1
         area = area_under_curve(given, unrelated)
         # The unrelated among the given win half of the time against their like; the others are what counts here.
-        among_good = (area - share / 2) / max(1 - share, 1e-9)
-        return cls(threshold if among_good >= ENOUGH else -np.inf, area, share)
+        good_area = (area - share / 2) / max(1 - share, 1e-9)
+        return cls(float(edges[place]) if good_area >= ENOUGH else -np.inf, area, share, good_area)
 
 
 def area_under_curve(better: np.ndarray, worse: np.ndarray) -> float:

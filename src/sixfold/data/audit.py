@@ -10,7 +10,7 @@ import numpy as np
 
 from sixfold.config import DataConfig
 from sixfold.data import near
-from sixfold.data.alignment import WORDS, Lexicon, Side, Verdict, strangers
+from sixfold.data.alignment import FEWEST_PAIRS, WORDS, Lexicon, Side, Verdict, strangers
 from sixfold.data.cleaning import FILTERS, SMOOTHING, Rules, Seen, Writing, hash_of, script
 from sixfold.data.corpus import Corpus, Pair
 from sixfold.data.damage import mojibake, numbers_differ
@@ -24,7 +24,9 @@ CHUNK = 10_000
 LONGEST = 2000  # letters of a text that are looked at: a book on one line must not fill the memory
 SAMPLE = 80_000  # pairs that words are learnt from, at most; half as many at least where there are more
 STRATA = (6, 12, 24, 48)  # words of a pair: short ones say little, and are judged among themselves
-TOLD_APART = 0.9  # the area under the curve below which no pair of a corpus is judged: a dictionary of rare words
+# The area under the curve, of translations against unrelated pairs, below which no pair of a corpus is judged: a
+# dictionary of rare words.
+TOLD_APART = 0.9
 FOREIGN = -2.0  # the mean log odds below which a text is in the language of the other side
 FEWEST_WORDS = 3  # that can tell a language
 LOPSIDED = 4.5  # robust standard deviations of the log ratio of lengths
@@ -93,17 +95,16 @@ class Norm:
         scores = np.concatenate(given), np.concatenate(unrelated)
         strata = _strata(*sides)[np.concatenate(folds)]
         whole = Verdict.between(*scores)
-        thresholds = [
-            Verdict.between(scores[0][strata == stratum], scores[1][strata == stratum]).threshold
-            if whole.area >= TOLD_APART
-            else -np.inf
-            for stratum in range(len(STRATA) + 1)
-        ]
+        thresholds = np.full(len(STRATA) + 1, -np.inf)
+        if whole.good_area >= TOLD_APART:
+            for stratum in range(len(thresholds)):
+                among = _pooled(strata, stratum)
+                thresholds[stratum] = Verdict.between(scores[0][among], scores[1][among]).threshold
         return cls(
             (lexicons[0], lexicons[1]),
             sample.stride,
             whole,
-            np.array(thresholds),
+            thresholds,
             middle,
             max(spread, NARROWEST),
             *scores,
@@ -135,6 +136,15 @@ def _folds(lines: np.ndarray, stride: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _strata(source: Side, target: Side) -> np.ndarray:
     return np.searchsorted(STRATA, source.sizes + target.sizes)
+
+
+def _pooled(strata: np.ndarray, stratum: int) -> np.ndarray:
+    """The pairs of a stratum; where they are few, with shorter ones, whose threshold is the more cautious."""
+    among = strata == stratum
+    while stratum and among.sum() < FEWEST_PAIRS:
+        stratum -= 1
+        among |= strata == stratum
+    return among
 
 
 def failed(pair: Pair, rules: Rules) -> str | None:
@@ -271,6 +281,7 @@ def examine(
     trusted = bool(np.isfinite(norm.thresholds).any())
     judged = 1 - float(np.isnan(norm.given).mean()) if len(norm.given) else 0.0
     audit.alignment = {"area": round(verdict.area, 4), "judged": round(judged, 4), "trusted": trusted}
+    audit.alignment |= {"good_area": round(verdict.good_area, 4), "unrelated": round(verdict.share, 4)}
     audit.alignment["learnt_from"] = len(norm.given)
     audit.alignment["thresholds"] = [
         round(value, 3) if np.isfinite(value) else None for value in norm.thresholds.tolist()

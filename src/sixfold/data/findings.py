@@ -152,8 +152,9 @@ class Audit:
 
     def lines(self) -> list[str]:
         """For a person: what was found, the worst of it, and what to do."""
-        table = [f"{self.pairs:,} pairs, {'→'.join(language or '?' for language in self.languages)}; "
-                 f"{self.condemned:,} ({self.condemned / max(self.pairs, 1):.1%}) are better left out"]  # fmt: skip
+        arrow = "→".join(language or "?" for language in self.languages)
+        bad = f"{self.condemned:,} ({self.condemned / max(self.pairs, 1):.1%}) are better left out{self._misaligned()}"
+        table = [f"{self.pairs:,} pairs, {arrow}; {bad}"]
         table += [f"note: {remark}" for remark in self.remarks()]
         for name, finding in self.findings.items():
             if finding.lines:
@@ -163,6 +164,13 @@ class Audit:
                 )
                 table += [f"    {example}" for example in finding.examples]
         return table
+
+    def _misaligned(self) -> str:
+        """For the summary: how many pairs are condemned as misaligned, and how many there are by the scores of all."""
+        number = len(self.findings["misaligned"].lines)
+        if not number:
+            return ""
+        return f", {number:,} of them as misaligned ({self.alignment['unrelated']:.1%} of all pairs are, by estimate)"
 
 
 def quoted(where: str, pair: Pair, note: str) -> str:
