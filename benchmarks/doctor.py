@@ -5,6 +5,7 @@ DATA is a folder of `train/NAME.tsv.xz`, Chinese and English in two columns, and
     python benchmarks/doctor.py --faults DATA      recall and precision of each planted fault
     python benchmarks/doctor.py --alignment DATA   pairs against shuffled pairs, corpus by corpus
     python benchmarks/doctor.py --shuffled DATA    recall and false alarms where up to 40% of the pairs are shuffled
+    python benchmarks/doctor.py --training         how fast training on one core is, of what the doctor measures
     python benchmarks/doctor.py --speed DATA       seconds and peak memory for a million pairs
 """
 
@@ -19,14 +20,20 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 
-from sixfold.config import DataConfig
+from sixfold.cli.doctor import core_speed
+from sixfold.config import DataConfig, ModelConfig, TrainingConfig, preset
 from sixfold.data.audit import examine
 from sixfold.data.corpus import Corpus
 from sixfold.data.findings import Audit
 from sixfold.data.leaks import HeldOut
+from sixfold.model.transformer import build
+from sixfold.training.batch import pair_batch
+from sixfold.training.loop import train
+from sixfold.training.state import State
+from sixfold.weights import cost
 
 FAULTY = ("lctt", "tatoeba", "k8s", "written")
 ALIGNED = ("tatoeba", "lctt", "k8s", "written", "mdn", "pydocs", "ethereum", "twlaw", "3am", "cedict")
@@ -180,6 +187,30 @@ def shuffled(data: Path) -> None:
             print(f"| {name} | {len(good):,} | {share:.0%} | {estimate:.1%} | {recall} | {false:.2%} |", flush=True)
 
 
+def training() -> None:
+    """CPU seconds of the quickest of seven steps, on one thread, against the speed of a core as the doctor takes it."""
+    import torch
+
+    torch.set_num_threads(1)
+    chance = random.Random(1)
+    config = TrainingConfig(steps=7, learning_rate=1e-3, warmup=2)
+    print("| preset | tokens of a side | GFLOP/s | of a core's |\n|---|---|---|---|")
+    for name, tokens in (("tiny", 2048), ("small", 4096)):
+        shape = preset(name).model
+        for length in (14, 30):
+
+            def side(length: int = length, shape: ModelConfig = shape) -> list[int]:
+                return [chance.randint(5, shape.vocab - 1) for _ in range(length - 1)]
+
+            batch = [pair_batch([(side(), side()) for _ in range(tokens // length)], shape)]
+            seconds, last = [], time.process_time()
+            for _ in train(State(build(shape, seed=1), config), repeat(batch), shape, config):
+                seconds.append(time.process_time() - last)
+                last = time.process_time()
+            speed = 3 * cost(shape, length).total * (tokens // length) * length / min(seconds)
+            print(f"| {name} | {length} | {speed / 1e9:.0f} | {speed / core_speed():.2f} |", flush=True)
+
+
 def million(data: Path) -> Iterator[str]:
     for file in sorted((data / "train").glob("*.tsv.xz")):
         with lzma.open(file, "rt", encoding="utf-8") as lines:
@@ -203,6 +234,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("--faults", "--alignment", "--shuffled", "--speed"):
         parser.add_argument(name, type=Path, metavar="DATA")
+    parser.add_argument("--training", action="store_true")
     parser.add_argument("--pairs", type=int, default=1_000_000, help="for --speed; --alignment reads 50,000 at most")
     args = parser.parse_args()
     if args.faults:
@@ -211,6 +243,8 @@ def main() -> None:
         alignment(args.alignment, min(args.pairs, 50_000))
     if args.shuffled:
         shuffled(args.shuffled)
+    if args.training:
+        training()
     if args.speed:
         speed(args.speed, args.pairs)
 

@@ -33,7 +33,7 @@ from sixfold.weights import cost, shapes
 LETTERS_A_PIECE = 4.0  # of a subword, where a Han character counts as three letters
 # Of the speed that small matrix products reach on one core, how much training reaches on each of the cores: at best, as
 # on one core alone (measured in benchmarks/RESULTS.md); at worst, where cores share memory and validation takes time.
-OF_PRODUCTS = (0.8, 0.3)
+OF_PRODUCTS = (0.7, 0.3)
 GPU_SPEED = 2.7e14  # operations a second of the base model on one H200 in benchmarks/RESULTS.md
 A_WEIGHT = 20  # bytes: the weight, its gradient, its average, and two of the optimizer
 # What corpora of a size have been good for. In words, as the domain counts for more than the size.

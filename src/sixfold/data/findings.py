@@ -170,7 +170,8 @@ class Audit:
         number = len(self.findings["misaligned"].lines)
         if not number:
             return ""
-        return f", {number:,} of them as misaligned ({self.alignment['unrelated']:.1%} of all pairs are, by estimate)"
+        share = self.alignment["unrelated"]
+        return f", {number:,} of them as misaligned (by estimate {share:.1%} of all pairs are misaligned)"
 
 
 def quoted(where: str, pair: Pair, note: str) -> str:
