@@ -117,6 +117,28 @@ def test_blocks_hold_every_line_once(tmp_path, raw):
     assert [block.first for block in blocks] == [1 + 3 * number for number in range(len(blocks))]
 
 
+def test_nothing_of_the_user_is_deleted_in_the_folder_for_translations(tmp_path):
+    shard = written(tmp_path / "in" / "s", b"a\n")
+    theirs = [
+        written(tmp_path / "out" / name, b"theirs")
+        for name in (".s.x1.part", ".thesis.part", "mine/.s.x1.sixfold-part")
+    ]
+    half = written(tmp_path / "out" / ".s.x1.sixfold-part", b"half")
+    plan = Plan([shard], tmp_path / "out")
+    with plan.claimed(FACTS):
+        translate(plan, plan.open_blocks({}))
+    assert (tmp_path / "out" / "s").read_bytes() == b"A\n"
+    assert all(path.read_bytes() == b"theirs" for path in theirs)
+    assert not half.exists()
+
+
+def test_a_folder_of_parts_that_nobody_recorded_is_left_alone(tmp_path):
+    theirs = written(tmp_path / "out" / ".parts" / "s" / "notes", b"theirs")
+    plan = Plan([written(tmp_path / "in" / "s", b"a\n")], tmp_path / "out")
+    assert "nobody knows what it was made from" in str(refusal_of(plan, FACTS))
+    assert theirs.read_bytes() == b"theirs"
+
+
 def test_long_lines_make_blocks_of_fewer(tmp_path):
     raw = [b"a" * (shards.ROOM // 2) + b"\n", b"b\n", b"c" * 2 * shards.ROOM + b"\n", b"d\n"]
     blocks = list(cut(written(tmp_path / "s", b"".join(raw))))
