@@ -1,7 +1,10 @@
 import math
+import tomllib
 from dataclasses import fields
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from sixfold.config import (
     PRESETS,
@@ -23,6 +26,7 @@ from sixfold.decoding.sampling import SamplingOptions
 from sixfold.errors import ConfigError
 from sixfold.recipe import CorpusConfig
 from sixfold.serving.options import ServeOptions
+from sixfold.settings import toml_value
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -38,6 +42,28 @@ def test_every_preset_survives_toml_and_json(name, tmp_path):
 def test_a_preset_prints_every_setting(name):
     text = to_toml(preset(name))
     assert all(f"{key} = " in text for section in to_dict(preset(name)).values() for key in section)
+
+
+TEXTS = st.text(st.characters(exclude_categories=("Cs",)))
+VALUES = st.one_of(TEXTS, st.booleans(), st.integers(), st.floats(allow_nan=False))
+
+
+@given(st.one_of(VALUES, st.lists(VALUES)))
+@example("two\nlines\r\n")
+@example('\x00\x1f\x7f\t\\"')
+def test_toml_reads_back_every_value_that_was_written(value):
+    assert tomllib.loads(f"value = {toml_value(value)}") == {"value": value}
+
+
+def test_a_setting_with_a_line_end_survives_its_file(tmp_path):
+    config = from_dict({"data": {"source": "two\nlines"}})
+    (tmp_path / "config.toml").write_text(to_toml(config), encoding="utf-8")
+    assert load(tmp_path / "config.toml") == config
+
+
+def test_text_that_no_file_can_hold_is_refused_when_it_is_written():
+    with pytest.raises(ConfigError, match="UTF-8 can hold"):
+        toml_value("half a pair: \ud800")
 
 
 def test_base_is_the_papers_base():

@@ -37,12 +37,26 @@ def section_from(section: type[Section], path: str, values: Mapping[str, Any]) -
     return section(**{key: coerce(hints[key], value) for key, value in values.items()})
 
 
+# TOML allows no control character but the tab in a string; JSON's short escapes are among TOML's.
+_TOML_ESCAPES = {
+    **{code: f"\\u{code:04x}" for code in (*range(0x20), 0x7F)},
+    ord("\b"): "\\b", ord("\t"): "\\t", ord("\n"): "\\n", ord("\f"): "\\f", ord("\r"): "\\r",
+    ord('"'): '\\"', ord("\\"): "\\\\",
+}  # fmt: skip
+
+
 def toml_value(value: Any) -> str:
+    """The TOML text of a boolean, number, string or list; `tomllib` reads the same value from it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{escaped}"'
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ConfigError(
+                f"settings: expected text that UTF-8 can hold; got {value!r}", "remove the lone surrogate from it"
+            ) from None
+        return f'"{value.translate(_TOML_ESCAPES)}"'
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(toml_value(item) for item in value) + "]"
     return repr(value)
