@@ -93,6 +93,19 @@ def test_a_verb_that_needs_torch_names_the_extra(tmp_path):
     assert done.stderr.splitlines()[-1] == "hint: pip install 'sixfold[torch]'"
 
 
+def test_what_scores_translations_names_the_smallest_extra_that_brings_it(tmp_path):
+    (tmp_path / "text").write_text("one line\n")
+    program = WITHOUT_TORCH.split("from pathlib")[0].replace('"torch", "transformers", "safetensors"', '"sacrebleu",')
+    program += "from sixfold.cli.main import main; main(sys.argv[1:])"
+    command = [sys.executable, "-c", program, "evaluate", "text", "text", "text"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        "error: this command needs sacrebleu, which is not installed",
+        "hint: pip install 'sixfold[evaluate]'",
+    ]
+
+
 def test_importing_is_quick_and_brings_no_torch():
     program = """
 import sys, time

@@ -32,6 +32,8 @@ VERBS = {
     "translate": "sixfold.cli.translate",
 }
 
+EXTRAS = {"sacrebleu": "evaluate", "torch": "torch"}  # optional packages, and the smallest extra that brings each
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command. Exit status: 0 done, 2 the user's mistake, 130 interrupted."""
@@ -51,9 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except OSError as error:
         complain(f"{error.filename or 'output'}: {error.strerror}", None)
     except ModuleNotFoundError as error:
-        if error.name not in ("sacrebleu", "torch"):
+        if error.name not in EXTRAS:
             raise
-        complain(f"this command needs {error.name}, which is not installed", "pip install 'sixfold[torch]'")
+        complain(
+            f"this command needs {error.name}, which is not installed", f"pip install 'sixfold[{EXTRAS[error.name]}]'"
+        )
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:
