@@ -7,6 +7,7 @@ from small_models import SMALL, random_model
 
 from sixfold.config import TrainingConfig
 from sixfold.model.transformer import build, weights_of
+from sixfold.training import plan
 from sixfold.training.batch import pair_batch
 from sixfold.training.loop import train
 from sixfold.training.loss import smoothed_cross_entropy
@@ -93,3 +94,11 @@ def test_a_clipped_gradient_is_reported_at_its_full_size():
     unclipped = step([pair_batch(PAIRS, EXACT)], replace(CONFIG, clip=0.0))
     assert unclipped.gradient_norm > 0.01
     assert clipped.gradient_norm == pytest.approx(unclipped.gradient_norm.item())
+
+
+@pytest.mark.parametrize(
+    ("steps", "validations"), [(1, 1), (12, 1), (40, 2), (500, 20), (1000, 20), (40_000, 20), (200_000, 100)]
+)
+def test_a_run_validates_at_its_end_and_a_short_one_hardly_more_often(steps, validations):
+    every = plan.complete(TrainingConfig(steps=steps), 1000, lambda _: 1, "cpu").validate_every
+    assert -(-steps // every) == validations

@@ -31,6 +31,7 @@ SIZES = (
     Size(5e6, "base", "small", 32000, 0.1, 32768, 15),
     Size(float("inf"), "big", "base", 32000, 0.1, 65536, 5),
 )
+FEWEST_STEPS = 25  # between two validations that nobody asked for
 
 
 def size_of(pairs: int) -> Size:
@@ -84,7 +85,8 @@ def complete(config: TrainingConfig, pairs: int, steps_in_a_pass: Callable[[int]
     batch = config.batch_tokens or (size.batch_tokens if device == "cuda" else size.batch_tokens // 4)
     passes = size.passes if device == "cuda" else size.passes // 2
     steps = config.steps or max(500, steps_in_a_pass(batch) * passes)
-    validate = config.validate_every or max(1, min(steps // 20, 2000))
+    # Twenty validations in a run, but in a short one no more than one in 25 steps: each translates the dev set.
+    validate = config.validate_every or max(min(steps, FEWEST_STEPS), min(steps // 20, 2000))
     return replace(
         config,
         batch_tokens=batch,
