@@ -23,7 +23,7 @@ Algorithm = Literal["bpe", "wordpiece", "unigram"]
 Schedule = Literal["noam", "inverse-sqrt", "cosine", "constant"]
 Precision = Literal["auto", "bf16", "float32"]
 Switch = Literal["auto", "on", "off"]
-Score = Literal["bleu", "chrf", "loss"]
+Score = Literal["auto", "bleu", "chrf", "loss"]
 Compute = Literal["int8", "float32", "float16", "bfloat16"]
 Filter = Literal["empty", "encoding", "control", "markup", "long", "ratio", "script", "copied", "duplicate"]
 
@@ -198,7 +198,7 @@ class TrainingConfig:
     checkpoint_every: int = 0  # steps; 0: as often as it is validated
     keep: int = 3  # last checkpoints
     patience: int = 8  # validations without a better score before it stops; 0: it never stops early
-    score: Score = "bleu"  # what the kept model is best at
+    score: Score = "auto"  # what the kept model is best at; auto: BLEU from 10 on, the loss below, where BLEU is noise
     seed: int = 1
 
     def __post_init__(self) -> None:

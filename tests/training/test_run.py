@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from small_models import SMALL, random_model
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from sixfold import modelfile, tensorfile
 from sixfold.cli.main import main
@@ -18,6 +19,7 @@ from sixfold.training import checkpoint, loop
 from sixfold.training.checkpoint import Progress
 from sixfold.training.evaluate import Validator
 from sixfold.training.folder import claim
+from sixfold.training.record import read as read_records
 from sixfold.training.state import State
 
 
@@ -351,6 +353,11 @@ def test_a_bad_loss_is_skipped_then_undone_naming_the_lines(command, pairs, caps
     assert said.count("skipped; its") == 6
     assert "went back to step 15; the data goes on" in said
     assert calls == [*range(1, 17), *range(16, 21)]
+    (record,) = read_records([pairs / "run"])
+    assert list(record.series("loss").x) == list(range(1, 21)), "each step is logged once"
+    assert list(record.series("dev_bleu").x) == [10, 20]
+    events = EventAccumulator(str(pairs / "run" / "tensorboard")).Reload()
+    assert [point.step for point in events.Scalars("loss")] == list(range(1, 21))
     weights = modelfile.load(pairs / "run" / "model.safetensors").weights()
     assert all(np.isfinite(array).all() for array in weights.values())
 

@@ -99,3 +99,15 @@ def test_after_a_full_disk_the_file_goes_on_without_a_gap(tmp_path):
         assert path.stat().st_size == 50
         events.scalars(2, {"loss": 2.0})
     assert [point.step for point in read(tmp_path).Scalars("loss")] == [1, 2]
+
+
+def test_a_run_that_goes_back_draws_each_step_once(tmp_path):
+    with EventFile(tmp_path) as events:
+        for step in (1, 2, 3, 4):
+            events.scalars(step, {"loss": 10.0 * step})
+        events.restart(3)
+        for step in (3, 4, 5):
+            events.scalars(step, {"loss": float(step)})
+    assert [(point.step, point.value) for point in read(tmp_path).Scalars("loss")] == [
+        (1, 10.0), (2, 20.0), (3, 3.0), (4, 4.0), (5, 5.0),
+    ]  # fmt: skip

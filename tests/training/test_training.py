@@ -9,6 +9,7 @@ from sixfold.config import TrainingConfig
 from sixfold.model.transformer import build, weights_of
 from sixfold.training import plan
 from sixfold.training.batch import pair_batch
+from sixfold.training.evaluate import rank_of
 from sixfold.training.loop import train
 from sixfold.training.loss import smoothed_cross_entropy
 from sixfold.training.schedule import learning_rate
@@ -102,3 +103,16 @@ def test_a_clipped_gradient_is_reported_at_its_full_size():
 def test_a_run_validates_at_its_end_and_a_short_one_hardly_more_often(steps, validations):
     every = plan.complete(TrainingConfig(steps=steps), 1000, lambda _: 1, "cpu").validate_every
     assert -(-steps // every) == validations
+
+
+def test_the_kept_model_is_not_chosen_by_a_bleu_that_is_noise():
+    early = {"bleu": 2.95, "chrf": 8.0, "loss": 5.0}
+    late = {"bleu": 2.00, "chrf": 14.8, "loss": 4.25}
+    good = {"bleu": 30.1, "chrf": 55.0, "loss": 1.5}
+    best = {"bleu": 30.2, "chrf": 54.9, "loss": 1.6}
+    by_auto = [rank_of(scores, TrainingConfig().score) for scores in (early, late, good, best)]
+    assert by_auto == sorted(by_auto)
+    assert rank_of({**late, "bleu": 9.9}, "auto") < rank_of({**early, "bleu": 10.1}, "auto")
+    assert rank_of(early, "bleu") > rank_of(late, "bleu"), "who asks for BLEU gets it"
+    assert rank_of(good, "chrf") > rank_of(best, "chrf")
+    assert rank_of(good, "loss") > rank_of(best, "loss")

@@ -93,9 +93,21 @@ class Log:
         self.writes = writes
         if not writes:
             return
-        self.file = _open(folder / "metrics.jsonl", step)
-        self.translations = _open(folder / "samples.jsonl", step)
+        self.folder = folder
         self.events = EventFile(folder / "tensorboard")
+        self._open(step)
+
+    def _open(self, step: int) -> None:
+        self.file, self.translations = (_open(self.folder / name, step) for name in ("metrics.jsonl", "samples.jsonl"))
+        if step:
+            self.events.restart(step + 1)
+
+    def go_back(self, step: int) -> None:
+        """Forget what was logged after `step`, which the run has gone back to: each step stands in the log once."""
+        if self.writes:
+            self.file.close()
+            self.translations.close()
+            self._open(step)
 
     def __enter__(self) -> Log:
         return self
@@ -130,7 +142,7 @@ class Log:
 
 
 def _open(path: Path, step: int) -> TextIO:
-    """To write on from `step`: what a killed run wrote beyond its checkpoint is cut off."""
+    """To write on from `step`: what was logged after it, by a run that was killed or went back, is cut off."""
     if path.exists():
         with path.open(encoding="utf-8") as file:
             kept = [line for line in file if _step_of(line) <= step]

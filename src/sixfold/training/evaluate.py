@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sixfold.config import ModelConfig, SearchOptions, TrainingConfig
+from sixfold.config import ModelConfig, Score, SearchOptions, TrainingConfig
 from sixfold.decoding.search import beam_search, greedy
 from sixfold.engines.engine import batches
 from sixfold.engines.gpu import GpuEngine
@@ -25,6 +25,20 @@ from sixfold.training.loop import precision
 from sixfold.training.loss import loss_in_pieces
 
 ROOM = {"cpu": 4096, "cuda": 2**17}  # tokens of a batch, times the beam
+
+RELIABLE_BLEU = 10.0  # below it a few matches by chance decide, above all on a small dev set
+
+
+def rank_of(scores: Mapping[str, float], measure: Score) -> list[float]:
+    """What a validation is compared by: of two, the better has the larger list, read from its first number on.
+
+    A score that is too low to mean anything counts as 0, and then the loss decides. Every validation has one list,
+    whatever the others are, so that the order has no cycles.
+    """
+    if measure == "loss":
+        return [0.0, -scores["loss"]]
+    name, lowest = ("bleu", RELIABLE_BLEU) if measure == "auto" else (measure, 1.0)
+    return [scores[name] if scores[name] >= lowest else 0.0, -scores["loss"]]
 
 
 @dataclass(frozen=True)

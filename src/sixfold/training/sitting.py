@@ -24,7 +24,7 @@ from sixfold.training.batch import Batch, collate
 from sixfold.training.checkpoint import Progress
 from sixfold.training.display import Display, Log, duration, memory
 from sixfold.training.distributed import ALONE, Group
-from sixfold.training.evaluate import TextSet, Validator
+from sixfold.training.evaluate import TextSet, Validator, rank_of
 from sixfold.training.interrupt import Stopped
 from sixfold.training.loop import Metrics, train
 from sixfold.training.probe import fit_tokens
@@ -136,6 +136,7 @@ class Sitting:
                     board.step(state.step, steps, self.look(log))
                     self.heard = self.group.any(self.display.interrupt.asked)
                     if self.went_back():
+                        log.go_back(state.step)
                         break
                     if self.is_due(self.config.validate_every):
                         self.progress.owes_validation = True
@@ -216,9 +217,7 @@ class Sitting:
         except Stopped:
             return
         self.progress.owes_validation = False
-        # Below 1 a score is noise, and the loss says more.
-        score = 0.0 if self.config.score == "loss" else values[self.config.score]
-        rank = [score if score >= 1 else 0.0, -values["loss"]]
+        rank = rank_of(values, self.config.score)
         better = rank > self.progress.best or not self.group.lead(self.best.exists)
         self.progress.history.append({"step": self.state.step, **values})
         self.progress.stale = 0 if better else self.progress.stale + 1

@@ -15,6 +15,7 @@ from pathlib import Path
 
 CASTAGNOLI = 0x82F63B78  # the polynomial of CRC-32C, lowest bit first
 DT_STRING = 7
+SESSION_START = 1  # of SessionLog
 BUFFER = 2**16
 
 
@@ -41,6 +42,11 @@ class EventFile:
         metadata = _block(1, _block(1, b"text"))  # the plugin that shows it
         tensor = _varint(1 << 3) + _varint(DT_STRING) + _block(8, text.encode())  # no shape: a scalar
         self._summary(step, _block(1, tag.encode()) + _block(8, tensor) + _block(9, metadata))
+
+    def restart(self, step: int) -> None:
+        """Tell TensorBoard to forget what was logged for this step and for later ones, in earlier files too."""
+        started = _block(7, _varint(1 << 3) + _varint(SESSION_START))
+        self._append(_varint(2 << 3) + _varint(step) + started)
 
     def flush(self) -> None:
         while self._pending:
