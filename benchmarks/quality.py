@@ -35,6 +35,7 @@ from sixfold.training.interrupt import Interrupt
 from sixfold.training.prepare import find
 from sixfold.training.run import make_ready
 from sixfold.training.sitting import Ready, Sitting
+from sixfold.training.state import library_settings
 
 
 def change(recipe: Recipe, args: argparse.Namespace) -> Recipe:
@@ -214,6 +215,12 @@ def main() -> None:
     parser.add_argument("--peer-together", type=int, default=1, help="so many of its batches make one of its steps")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
+    with library_settings("auto", torch.device(args.device)):
+        compare(args)
+
+
+def compare(args: argparse.Namespace) -> None:
+    """Train both, score both and print the table."""
     device = torch.device(args.device)
     args.work.mkdir(parents=True, exist_ok=True)
     recipe = change(recipes.load(args.recipe), args)

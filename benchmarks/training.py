@@ -38,7 +38,7 @@ from sixfold.training.loop import precision, train
 from sixfold.training.prepare import find
 from sixfold.training.run import make_ready
 from sixfold.training.sitting import Ready
-from sixfold.training.state import State, tune
+from sixfold.training.state import State, library_settings
 
 SMALL = replace(preset("base").model, d_model=64, heads=4, d_ff=128, encoder_layers=1, decoder_layers=1)
 WARM_UP = 6  # steps that are not timed
@@ -162,8 +162,13 @@ def main() -> None:
     parser.add_argument("--big", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
+    with library_settings("auto", torch.device(args.device)):
+        compare(args)
+
+
+def compare(args: argparse.Namespace) -> None:
+    """Measure every contestant and print the table."""
     device = torch.device(args.device)
-    tune(device)
     args.work.mkdir(parents=True, exist_ok=True)
     ready = make_data(args, device)
     store = ready.store

@@ -32,7 +32,7 @@ from sixfold.translation import document, shards
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 # Settings that say what they are by their names; `sixfold config` shows them.
-UNSAID = ("label_smoothing", "clip", "beta2", "weight_decay")
+UNSAID = ("label_smoothing", "clip", "beta2")
 
 WITHOUT_TORCH = """
 import sys

@@ -180,7 +180,7 @@ class TrainingConfig:
     label_smoothing: float = 0.1
     clip: float = 1.0  # largest gradient norm; 0: none
     beta2: float = 0.98
-    weight_decay: float = 0.0
+    weight_decay: float = 0.0  # of matrices; norms, biases and tables of embeddings and positions do not decay
     ema: float = 0.999  # decay of the averaged weights that are validated and kept; 0: none
     rdrop: float = 0.0  # weight of the divergence between two passes with different dropout; 0: one pass
     subword_sampling: float = 0.0  # how often a piece is cut in two
@@ -188,7 +188,7 @@ class TrainingConfig:
 
     batch_tokens: int = 0  # padded tokens of the longer side in one step, all micro-batches and ranks; 0: chosen
     micro_tokens: int = 0  # so many at once, and as often as fills a step; 0: what a trial step shows to fit
-    precision: Precision = "auto"  # bf16 where the GPU has it
+    precision: Precision = "auto"  # bf16 where the GPU has it, else float32; float32 rules out TF32 as well
     packing: Switch = "auto"  # several pairs in each row of a batch, on GPUs: one shape for all batches, no padding
     compile: Switch = "auto"  # packed batches, when the run is long enough to win the time back
     sharded: bool = False  # of several processes, each holds a part of every weight: for models that fit no GPU whole

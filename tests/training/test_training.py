@@ -13,7 +13,7 @@ from sixfold.training.evaluate import rank_of
 from sixfold.training.loop import train
 from sixfold.training.loss import smoothed_cross_entropy
 from sixfold.training.schedule import learning_rate
-from sixfold.training.state import State
+from sixfold.training.state import State, compute_type, library_settings
 
 PAIRS = [([5, 6, 7], [8, 9]), ([4], [10, 11, 12, 13, 14, 15]), ([6, 6], [7]), ([9, 8, 7, 6, 5, 4], [4, 5, 6])]
 CONFIG = TrainingConfig(steps=1, warmup=1, learning_rate=1e-2)
@@ -29,7 +29,7 @@ def test_ragged_micro_batches_add_up_to_the_whole_batch(monkeypatch):
     seen = []
 
     def look(optimizer):
-        seen.append([weight.grad.clone() for weight in optimizer.param_groups[0]["params"]])
+        seen.append([weight.grad.clone() for group in optimizer.param_groups for weight in group["params"]])
 
     monkeypatch.setattr(torch.optim.AdamW, "step", look)
     whole = step([pair_batch(PAIRS, EXACT)])
@@ -116,3 +116,46 @@ def test_the_kept_model_is_not_chosen_by_a_bleu_that_is_noise():
     assert rank_of(early, "bleu") > rank_of(late, "bleu"), "who asks for BLEU gets it"
     assert rank_of(good, "chrf") > rank_of(best, "chrf")
     assert rank_of(good, "loss") > rank_of(best, "loss")
+
+
+@pytest.mark.parametrize("option", [{}, {"positions": "learned", "tie_output": False}, {"norm": "rms", "bias": False}])
+def test_weight_decay_spares_norms_biases_and_tables(option):
+    """With a gradient of zero, AdamW changes a weight by its decay alone."""
+    config = replace(CONFIG, weight_decay=0.1, ema=0.0)
+    state = State(random_model(replace(EXACT, **option)), config)
+    before = {name: weight.detach().clone() for name, weight in state.weights.items()}
+    for weight in state.weights.values():
+        weight.grad = torch.zeros_like(weight)
+    state.optimizer.step()
+    changed = {name for name, weight in state.weights.items() if not torch.equal(weight, before[name])}
+    spared = {name for name in before if ".embedding." in name or "norm" in name or name.endswith("bias")}
+    assert changed == before.keys() - spared
+    assert ("output.projection.weight" in changed) == ("tie_output" in option)
+
+
+def test_bf16_is_chosen_only_where_the_gpu_has_it():
+    bf16, full = torch.bfloat16, torch.float32
+    assert compute_type("auto", "cuda", has_bf16=True) == bf16
+    assert compute_type("auto", "cuda", has_bf16=False) == full
+    assert compute_type("auto", "cpu", has_bf16=False) == full
+    assert compute_type("float32", "cuda", has_bf16=True) == full
+    assert compute_type("bf16", "cpu", has_bf16=False) == bf16, "who asks for it gets it"
+
+
+@pytest.mark.parametrize(("precision", "inside"), [("auto", "high"), ("bf16", "high"), ("float32", "highest")])
+def test_float32_means_no_tf32_and_what_is_set_for_the_process_is_set_back(precision, inside):
+    def settings():
+        return torch.get_float32_matmul_precision(), torch.backends.cuda.cudnn_sdp_enabled()
+
+    before = settings()
+    try:
+        torch.set_float32_matmul_precision("medium")
+        outside = settings()
+        with library_settings(precision, torch.device("cuda")):
+            assert settings() == (inside, False)
+        assert settings() == outside
+        with library_settings(precision, torch.device("cpu")):
+            assert settings()[0] == "highest", "a CPU has no TF32 to gain from"
+        assert settings() == outside
+    finally:
+        torch.set_float32_matmul_precision(before[0])

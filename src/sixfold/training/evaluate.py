@@ -23,6 +23,7 @@ from sixfold.training.batch import pair_batch
 from sixfold.training.distributed import ALONE, Group
 from sixfold.training.loop import precision
 from sixfold.training.loss import loss_in_pieces
+from sixfold.training.state import compute_type_on
 
 ROOM = {"cpu": 4096, "cuda": 2**17}  # tokens of a batch, times the beam
 
@@ -81,9 +82,10 @@ class Validator:
         self.check = check
         self.group = group
         self.device = next(model.parameters()).device
-        # A GPU decodes with weights of half the size, in an engine of its own.
-        half = copy.deepcopy(model).bfloat16() if self.device.type == "cuda" else None
-        self.engine = GpuEngine(half, shape) if half is not None else None
+        # A GPU decodes in an engine of its own, whose weights have the type that matrices are multiplied in.
+        on_gpu = self.device.type == "cuda"
+        twin = copy.deepcopy(model).to(compute_type_on(self.device, config.precision)) if on_gpu else None
+        self.engine = GpuEngine(twin, shape) if twin is not None else None
 
     @torch.no_grad()
     def take(self, weights: Mapping[str, Tensor | np.ndarray]) -> None:

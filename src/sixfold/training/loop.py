@@ -15,7 +15,7 @@ from sixfold.errors import DataError
 from sixfold.training.batch import Batch
 from sixfold.training.distributed import waiting, whole
 from sixfold.training.schedule import learning_rate
-from sixfold.training.state import State, attention
+from sixfold.training.state import State, attention, compute_type_on
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,6 @@ def loss_of(state: State, batch: Batch) -> Float[Tensor, ""]:
 
 
 def precision(config: TrainingConfig, device: torch.device) -> torch.autocast:
-    """bf16 has the range of float32, so that no loss must be scaled; weights and their updates stay in float32."""
-    wanted = config.precision == "bf16" or (config.precision == "auto" and device.type == "cuda")
+    """Autocast to bf16, where that is chosen."""
+    wanted = compute_type_on(device, config.precision) == torch.bfloat16
     return torch.autocast(device.type, torch.bfloat16, enabled=wanted)

@@ -29,6 +29,7 @@ from sixfold.training.interrupt import Interrupt, Stopped
 from sixfold.training.prepare import Preparation, Sources
 from sixfold.training.report import report_page
 from sixfold.training.sitting import Ready, Sitting
+from sixfold.training.state import library_settings
 
 WORTH_LISTING = 4000  # pieces of a vocabulary
 
@@ -115,6 +116,7 @@ def run(recipe: Recipe, data: Path, out: Path, device: torch.device, display: Di
             write_json(out / "run.json", known)
             with tensorfile.atomic(out / "config.toml") as file:
                 file.write(to_toml(ready.config).encode())
+        stack.enter_context(library_settings(ready.config.training.precision, device))
         sitting = Sitting(ready, out, device, display, group)
         sitting.train()
         if sitting.stops:

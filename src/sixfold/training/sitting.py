@@ -28,7 +28,7 @@ from sixfold.training.evaluate import TextSet, Validator, rank_of
 from sixfold.training.interrupt import Stopped
 from sixfold.training.loop import Metrics, train
 from sixfold.training.probe import fit_tokens
-from sixfold.training.state import State, tune
+from sixfold.training.state import State
 
 BAD_STEPS = 5  # in a row, before the run goes back to its last checkpoint
 RETURNS = 3  # before it gives up
@@ -61,7 +61,6 @@ class Sitting:
         self.ready, self.out, self.device, self.display, self.group = ready, out, device, display, group
         self.config = ready.config.training
         shape = ready.config.model
-        tune(device)
         model = build(shape, self.config.seed).to(device)
         assert isinstance(model, EncoderDecoder)
         if ready.start is not None:

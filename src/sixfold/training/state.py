@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from sixfold.config import TrainingConfig
+from sixfold.config import Precision, TrainingConfig
 from sixfold.model.layers import Layer
 from sixfold.model.transformer import Embedding, Transformer
 from sixfold.training import lora
@@ -46,7 +46,10 @@ class State:
         self.step = 0
         self.weights = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
         self.optimizer = torch.optim.AdamW(
-            self.weights.values(), betas=(0.9, config.beta2), eps=1e-9, weight_decay=config.weight_decay, fused=True
+            decay_groups(model, self.weights.values(), config.weight_decay),
+            betas=(0.9, config.beta2),
+            eps=1e-9,
+            fused=True,
         )
         self.decay = config.ema
         self.average = {name: weight.detach().clone() for name, weight in self.weights.items()} if config.ema else {}
@@ -68,6 +71,20 @@ class State:
         """What is validated and kept: the average where there is one. All processes must ask for it."""
         learned = {name: whole(weight.detach()) for name, weight in (self.average or self.weights).items()}
         return lora.merge(self.model, learned) if self.lora else learned
+
+
+def decay_groups(model: Transformer, weights: Iterable[nn.Parameter], decay: float) -> list[dict[str, Any]]:
+    """Parameter groups for AdamW: matrices decay; norms, biases and tables of embeddings or positions do not.
+
+    A norm or a bias has no scale that decay could keep small, and a row of a table whose token is rare would be
+    forgotten between two batches that hold it. A table that is also the output projection counts as a table.
+    """
+    tables = {part.weight for part in model.modules() if isinstance(part, nn.Embedding)}
+    rates: dict[float, list[nn.Parameter]] = {decay: [], 0.0: []}
+    for weight in weights:
+        rates[0.0 if weight.dim() < 2 or weight in tables else decay].append(weight)
+    groups = [{"params": group, "weight_decay": rate} for rate, group in rates.items()]
+    return [group for group in groups if group["params"]]
 
 
 class Loss(nn.Module):
@@ -107,13 +124,38 @@ class Guard:
         return bad.float()
 
 
-def tune(device: torch.device) -> None:
-    """Settings of the library that suit training, for the whole process."""
-    torch.set_float32_matmul_precision("high")
-    if device.type == "cuda":
-        # cuDNN's attention plans anew for every shape: with it, padded batches of real text, which have hundreds of
-        # shapes, ran four times slower than without (benchmarks/RESULTS.md). `attention` below lets it in again.
-        torch.backends.cuda.enable_cudnn_sdp(False)
+@contextmanager
+def library_settings(precision: Precision, device: torch.device) -> Iterator[None]:
+    """Set what torch keeps for the whole process as training needs it, and afterwards as it was.
+
+    TF32, which keeps 10 of the 23 bits of a float32 factor, is used on a GPU unless `precision` is float32.
+    """
+    matmul, attention = torch.get_float32_matmul_precision(), torch.backends.cuda.cudnn_sdp_enabled()
+    rounded = device.type == "cuda" and precision != "float32"
+    torch.set_float32_matmul_precision("high" if rounded else "highest")
+    # cuDNN's attention plans anew for every shape: with it, padded batches of real text, which have hundreds of
+    # shapes, ran four times slower than without (benchmarks/RESULTS.md). `attention` below lets it in again.
+    torch.backends.cuda.enable_cudnn_sdp(attention and device.type != "cuda")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(matmul)
+        torch.backends.cuda.enable_cudnn_sdp(attention)
+
+
+def compute_type(precision: Precision, device: str, has_bf16: bool) -> torch.dtype:
+    """The type that matrices are multiplied in; weights and their updates are float32 always.
+
+    bf16 has the range of float32, so that no loss must be scaled; float16 has not, and is never chosen.
+    """
+    chosen = precision == "bf16" or (precision == "auto" and device == "cuda" and has_bf16)
+    return torch.bfloat16 if chosen else torch.float32
+
+
+def compute_type_on(device: torch.device, precision: Precision) -> torch.dtype:
+    """The same for a device of this machine. A GPU that only emulates bf16 counts as one without."""
+    has_bf16 = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+    return compute_type(precision, device.type, has_bf16)
 
 
 def attention(state: State) -> AbstractContextManager[None]:
