@@ -20,6 +20,7 @@ from sixfold.training.checkpoint import Progress
 from sixfold.training.evaluate import Validator
 from sixfold.training.folder import claim
 from sixfold.training.record import read as read_records
+from sixfold.training.schedule import learning_rate
 from sixfold.training.state import State
 
 
@@ -80,6 +81,43 @@ def test_a_changed_setting_is_refused_with_the_difference(command, capsys):
     assert "training.learning_rate: not set → 0.5" in said
     assert "training.seed: not set → 7" in said
     assert "another --out" in said
+
+
+def logged(folder):
+    """The training steps of metrics.jsonl and their learning rates."""
+    rows = map(json.loads, (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
+    return {row["step"]: row["learning_rate"] for row in rows if "learning_rate" in row}
+
+
+def test_a_run_that_has_ended_goes_on_when_its_steps_are_raised(command, pairs, capsys):
+    """The schedule is that of the new length from there on; what was validated before still counts."""
+    run(command(steps=20), capsys)
+    said = run(command("--json", steps=30), capsys)
+    assert "the run is made longer: 30 steps instead of 20" in said.err
+    assert "going on from step 20" in said.err
+    result = json.loads(said.out)
+    assert result["step"] == 30
+    assert [each["step"] for each in modelfile.load(result["model"]).card["validations"]] == [10, 20, 30]
+    rates = logged(pairs / "run")
+    assert list(rates) == list(range(1, 31))
+    config = read_records([pairs / "run"])[0].config
+    for length, steps in ((20, range(1, 21)), (30, range(21, 31))):
+        training = TrainingConfig(
+            steps=length, warmup=4, schedule="cosine", learning_rate=config["training.learning_rate"]
+        )
+        assert [rates[step] for step in steps] == pytest.approx([learning_rate(training, 16, step) for step in steps])
+    assert config["training.steps"] == 30
+    assert "this run has ended" in run(command(steps=30), capsys).err
+    assert "training.steps: 30 → 20" in complaint(command(steps=20), capsys)
+    assert "training.seed: not set → 7" in complaint(command("--set", "training.seed=7", steps=40), capsys)
+
+
+def test_a_run_whose_patience_had_ended_goes_on_when_it_is_made_longer(command, capsys):
+    settings = ["--set", "training.learning_rate=1e-9", "--set", "training.patience=1"]
+    first = json.loads(run(command("--json", *settings, steps=100), capsys).out)
+    assert first["step"] < 100
+    longer = json.loads(run(command("--json", *settings, steps=110), capsys).out)
+    assert longer["step"] == first["step"] + 10
 
 
 def test_a_corpus_that_changes_or_vanishes_is_refused_and_nothing_is_lost(command, pairs, capsys):

@@ -33,6 +33,7 @@ class Progress:
     best: list[float] = field(default_factory=list)  # score, and what decides between equals
     best_step: int = 0
     stale: int = 0  # validations since
+    steps: int = 0  # length of the run when this was saved; 0: saved by a version that did not note it
     owes_validation: bool = False  # of this very step
     tokens: int = 0  # target tokens seen
     seconds: float = 0.0  # of training, earlier sittings included

@@ -46,13 +46,31 @@ def begin(out: Path, asked: dict[str, Any]) -> dict[str, Any]:
         before = known["asked"]
     except (ValueError, KeyError):
         raise DataError(f"{out / 'run.json'}: cannot be read", "use another --out") from None
+    if steps_asked(asked) >= steps_before(known):  # a run may be made longer
+        before, asked = without_steps(before), without_steps(asked)
     differences = difference(before, asked)
     if differences:
         raise ConfigError(
             f"{out}: this folder holds a run with other settings: {'; '.join(differences)}",
-            "give the same settings and data to go on, or another --out to begin anew",
+            "give the same settings (training.steps may be raised) and data to go on, or another --out to begin anew",
         )
     return known
+
+
+def steps_before(known: dict[str, Any]) -> int:
+    """The length of an earlier start's run, whether the user gave it or it was chosen."""
+    return int(known.get("config", {}).get("training", {}).get("steps", 0))
+
+
+def steps_asked(asked: dict[str, Any]) -> int:
+    """The length that the user gives, or 0."""
+    return int(asked["settings"].get("training", {}).get("steps", 0))
+
+
+def without_steps(asked: dict[str, Any]) -> dict[str, Any]:
+    settings = asked["settings"]
+    training = {name: value for name, value in settings.get("training", {}).items() if name != "steps"}
+    return {**asked, "settings": {**settings, "training": training}}
 
 
 def difference(before: dict[str, Any], now: dict[str, Any]) -> list[str]:

@@ -24,7 +24,7 @@ from sixfold.training.display import Display
 from sixfold.training.distributed import ALONE, Group, joined
 from sixfold.training.evaluate import TextSet
 from sixfold.training.finetune import recipe_of, table
-from sixfold.training.folder import begin, claim, what_was_asked, write_json
+from sixfold.training.folder import begin, claim, steps_asked, steps_before, what_was_asked, write_json
 from sixfold.training.interrupt import Interrupt, Stopped
 from sixfold.training.prepare import Preparation, Sources
 from sixfold.training.report import report_page
@@ -104,7 +104,8 @@ def run(recipe: Recipe, data: Path, out: Path, device: torch.device, display: Di
         asked = what_was_asked(recipe, sources, start.checksum if start else "")
         known = begin(out, asked)
         check(recipe.config)
-        if known.get("finished") and (out / "model.safetensors").exists():
+        longer = bool(known) and steps_asked(asked) > steps_before(known)
+        if known.get("finished") and not longer and (out / "model.safetensors").exists():
             display.say(f"{out}: this run has ended")
             return Outcome(out / "model.safetensors", known["step"], known["scores"])
         ready = group.first(lambda: make_ready(recipe, sources, out, known, device, display, start))
@@ -180,7 +181,7 @@ def make_ready(
     preparation = Preparation(sources, out / "data", display)
     kept = preparation.clean(recipe.config.data)
     if known:
-        config = from_dict(known["config"])
+        config = lengthened(from_dict(known["config"]), recipe.config.training.steps, display)
     elif start is not None:
         config = plan.tune(recipe.settings, start.config)
     else:
@@ -217,6 +218,17 @@ def make_ready(
     )
     name = "" if start else plan.preset_name(recipe.settings, len(kept), device.type)
     return Ready(config, tokens, tokenizer, dev, tests, sources.languages, start, name)
+
+
+def lengthened(config: Config, steps: int, display: Display) -> Config:
+    """The settings of an earlier start, with more steps where the user asks for more now."""
+    before = config.training.steps
+    if steps <= before:
+        return config
+    display.say(f"the run is made longer: {steps:,} steps instead of {before:,}")
+    if config.training.schedule == "cosine":
+        display.say(f"the learning rate now falls until step {steps:,}, so that it is higher than at the end before")
+    return replace(config, training=replace(config.training, steps=steps))
 
 
 def languages_of(start: ModelFile | None) -> tuple[str, str]:

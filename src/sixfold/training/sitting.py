@@ -77,6 +77,9 @@ class Sitting:
         group.meet()  # before the first writes what another might take for an earlier sitting's
         if restored is not None:
             display.say(f"going on from step {self.state.step:,}")
+        if 0 < self.progress.steps < self.config.steps:
+            self.progress.stale = 0  # whoever makes a run longer wants it to go on, also where its patience had ended
+        self.progress.steps = self.config.steps
         if not self.progress.micro_tokens:
             lengths = ready.store.lengths()
             longest: tuple[int, int] = (int(lengths[0].max()), int(lengths[1].max()))
@@ -204,6 +207,7 @@ class Sitting:
         cursor = self.progress.cursor  # the data goes on behind the bad batches
         self.progress = checkpoint.restore_latest(self.checkpoints, self.state, self.display.say) or Progress()
         self.progress.cursor, self.progress.returns, self.progress.bad_steps = cursor, returns, 0
+        self.progress.steps = self.config.steps
         self.display.say(f"went back to step {self.state.step:,}; the data goes on")
         return True
 
