@@ -24,6 +24,11 @@ def smoothed_cross_entropy(logits: Float[Tensor, "tokens vocab"], labels: Labels
     return _CrossEntropy.apply(logits, labels, smoothing)
 
 
+def at_least_float32(x: Tensor) -> Tensor:
+    """bf16 is too coarse to sum over a vocabulary; a model in double precision stays in it."""
+    return x if x.dtype == torch.float64 else x.float()
+
+
 class _CrossEntropy(torch.autograd.Function):
     """log Σ exp(x) - Σ wanted · x, whose gradient is softmax(x) - wanted: one pass over the logits each way.
 
@@ -32,7 +37,7 @@ class _CrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, labels: Tensor, smoothing: float) -> Tensor:
-        x = logits.float()
+        x = at_least_float32(logits)
         normaliser = x.logsumexp(-1, keepdim=True)
         ctx.save_for_backward(logits, labels, normaliser)
         ctx.smoothing = smoothing
@@ -45,13 +50,13 @@ class _CrossEntropy(torch.autograd.Function):
         vocab = logits.size(1)
         is_label = torch.arange(vocab, device=labels.device) == labels[:, None]
         wanted = torch.where(is_label, 1 - ctx.smoothing + ctx.smoothing / vocab, ctx.smoothing / vocab)
-        gradient = ((logits.float() - normaliser).exp() - wanted) * scale
+        gradient = ((at_least_float32(logits) - normaliser).exp() - wanted) * scale
         return gradient.to(logits.dtype), None, None
 
 
 def divergence(one: Float[Tensor, "tokens vocab"], other: Float[Tensor, "tokens vocab"]) -> Scalar:
     """R-Drop: the mean of the two Kullback-Leibler divergences between what two passes predict."""
-    log_p, log_q = one.float().log_softmax(-1), other.float().log_softmax(-1)
+    log_p, log_q = (at_least_float32(logits).log_softmax(-1) for logits in (one, other))
     return ((log_p.exp() - log_q.exp()) * (log_p - log_q)).sum() / 2
 
 
@@ -101,7 +106,7 @@ class _InPieces(torch.autograd.Function):
         pieces = max(1, -(-objective.passes * len(labels) * len(weight) // PIECE[hidden.device.type]))
         size = max(1, -(-len(labels) // pieces))
         hidden_of_pass = hidden.unflatten(0, (objective.passes, -1))
-        loss = hidden.new_zeros((), dtype=torch.float32)
+        loss = at_least_float32(hidden.new_zeros(()))
         hidden_gradient = torch.empty_like(hidden_of_pass)
         leaves = [leaf.detach().requires_grad_() for leaf in (weight, bias) if leaf is not None]
         gradients = [torch.zeros_like(leaf) for leaf in leaves]
