@@ -10,7 +10,7 @@ import pytest
 import zstandard
 
 from sixfold.data import corpus as module
-from sixfold.data.corpus import Corpus, Pair
+from sixfold.data.corpus import Corpus, Fingerprint, Pair
 from sixfold.errors import ConfigError, DataError
 from sixfold.recipe import CorpusConfig
 
@@ -222,6 +222,25 @@ def test_the_digest_tells_files_and_their_order_apart(tmp_path):
     assert before != corpus_of(tmp_path, "a\n", "b\nc\n").digest()
     assert stamp != first.stamp()
     assert json.loads(json.dumps(stamp)) == stamp
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_digest_can_be_made_while_the_pairs_are_read(tmp_path, packed):
+    texts = ["a\nb\nc" * 99, "d\ne\nf" * 99]
+    files = [gzip.compress(text.encode()) if packed else text for text in texts]
+    names = [f"x.{language}{'.gz' if packed else ''}" for language in ("zh", "en")]
+    corpus = corpus_of(tmp_path, *files, names=names)
+    fingerprint = Fingerprint()
+    assert len(list(corpus.pairs(fingerprint=fingerprint))) == 199
+    assert fingerprint.digest(corpus.files) == corpus.digest()
+
+
+def test_one_file_for_both_sides_is_refused(tmp_path):
+    (tmp_path / "x.de").write_text("eins\n")
+    (tmp_path / "link.en").symlink_to(tmp_path / "x.de")
+    for other in ("x.de", "./x.de", "link.en"):
+        with pytest.raises(DataError, match=r"x\.de: expected a file of translations beside it; got the same file"):
+            Corpus("x", (tmp_path / "x.de", tmp_path / other))
 
 
 def test_the_configured_name_and_weight_are_kept(tmp_path):

@@ -1,5 +1,6 @@
 """The token store: what goes in comes out, wherever its making was interrupted, and memory stays flat."""
 
+import os
 import random
 from itertools import chain
 
@@ -10,7 +11,7 @@ from sixfold.config import DataConfig, TokenizerConfig
 from sixfold.data import store as stores
 from sixfold.data.corpus import Corpus
 from sixfold.data.ledger import Ledger
-from sixfold.data.store import clean, tokenize
+from sixfold.data.store import Digests, Kept, clean, tokenize
 from sixfold.errors import DataError
 from sixfold.text.learn import train_tokenizer
 
@@ -140,3 +141,53 @@ def test_a_damaged_ledger_says_what_to_delete(tmp_path):
     (tmp_path / "l" / "ledger.json").write_text("{")
     with pytest.raises(DataError, match="cannot be read"):
         Ledger(tmp_path / "l", {"a": np.int32})
+
+
+def test_cleaning_makes_the_digests_and_a_sample_while_it_reads(corpora, tmp_path, monkeypatch):
+    expected = [corpus.digest() for corpus in corpora]
+    monkeypatch.setattr(stores, "PART", 64)
+    monkeypatch.setattr(Corpus, "digest", lambda self: pytest.fail("it is read for its digest alone"))
+    kept = clean(corpora, LANGUAGES, DataConfig(dev_pairs=30), tmp_path / "data", lambda _: None)
+    assert [Digests(tmp_path / "data").of(corpus) for corpus in corpora] == expected
+    parts = [range(kept.ends[0]), range(kept.ends[0], len(kept))]
+    numbers = kept.smallest(parts, 30)
+    pairs = list(kept.pairs())
+    assert len(set(numbers)) == 30
+    assert max(kept.hashes[numbers]) == sorted(kept.hashes)[29]
+    monkeypatch.setattr(Kept, "pairs", lambda *_: pytest.fail("it is read once more"))
+    assert kept.some(numbers) == [pairs[number] for number in numbers]
+    assert kept.some(kept.smallest(parts[1:], 30))[0] in pairs[kept.ends[0] :]
+
+
+def test_a_sample_is_the_same_where_cleaning_was_interrupted(corpora, tmp_path, monkeypatch):
+    monkeypatch.setattr(stores, "PART", 64)
+
+    def sample(folder):
+        kept = clean(corpora, LANGUAGES, DataConfig(dev_pairs=30), folder, lambda _: None)
+        return kept.key, kept.some(kept.smallest([range(len(kept))], 30))
+
+    honest, calls = Ledger.commit, []
+
+    def killed(self, *arguments, **named):
+        honest(self, *arguments, **named)
+        calls.append(1)
+        if len(calls) == 15:
+            raise StopHere
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "commit", killed)
+        with pytest.raises(StopHere):
+            sample(tmp_path / "killed")
+    assert sample(tmp_path / "killed") == sample(tmp_path / "whole")
+    assert sample(tmp_path / "killed") == sample(tmp_path / "whole"), "nor where it had ended before"
+    names = [[path.name for path in (tmp_path / each).iterdir()] for each in ("killed", "whole")]
+    assert sorted(names[0]) == sorted(names[1])
+
+
+def test_the_same_text_under_another_time_of_change_is_cleaned_to_the_same_place(corpora, tmp_path):
+    first = clean(corpora, LANGUAGES, DataConfig(), tmp_path / "data", lambda _: None)
+    os.utime(corpora[0].files[0], (1, 1))
+    again = clean(corpora, LANGUAGES, DataConfig(), tmp_path / "data", lambda _: None)
+    assert again.key == first.key
+    assert np.array_equal(again.lines, first.lines)
+    assert len(list((tmp_path / "data").glob("clean-*"))) == 1

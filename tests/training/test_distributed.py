@@ -21,7 +21,7 @@ from sixfold.training.distributed import ALONE
 HERE = Path(__file__).parent
 ENVIRONMENT = {
     **os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore",
-    "PYTHONPATH": str(HERE.parent),
+    "PYTHONPATH": os.pathsep.join([str(HERE.parent), *sys.path]),
 }  # fmt: skip
 
 
@@ -47,7 +47,8 @@ def test_steps_of_many_are_steps_of_one(ranks, tmp_path):
     assert min(tokens) < 0.9 * max(tokens)
     for file, expected in zip(files, (alone, alone, make(ALONE, packed=True)[0]), strict=True):
         for name, weight in load_file(file).items():
-            torch.testing.assert_close(weight, expected[name], rtol=0, atol=1e-6, msg=f"{file} {name}")
+            assert weight.dtype == torch.float64
+            torch.testing.assert_close(weight, expected[name], rtol=0, atol=1e-10, msg=f"{file} {name}")
 
 
 def wait_for_step(run, wanted):
@@ -69,11 +70,34 @@ def losses(run):
     return {each["step"]: each["loss"] for each in map(json.loads, lines) if "loss" in each}
 
 
+READS_COUNTED = """
+import os, sys
+from sixfold.data import corpus
+from sixfold.cli.main import main
+
+honest = corpus.opened
+
+def counted(path, *rest):
+    with open(os.environ["READS"], "a") as file:
+        print(os.environ["RANK"], path.name, file=file)
+    return honest(path, *rest)
+
+corpus.opened = counted
+main(sys.argv[1:])
+"""
+
+
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for the ranks in /proc")
-def test_one_dies_all_end_and_another_number_goes_on_as_if_nothing_had_happened(command, pairs):
-    """Two ranks until one is killed, then four until they are asked to stop, then one: as two that never stopped."""
+def test_one_dies_all_end_and_another_number_goes_on_as_if_nothing_had_happened(command, pairs, monkeypatch):
+    """Two ranks until one is killed, then four until they are asked to stop, then one: as two that never stopped.
+
+    Of those two, only the leader reads the corpora; the other maps the tokens that it has stored.
+    """
     same = ("--set", "model.dropout=0.0", "--set", "training.subword_sampling=0.0", "--set", "model.bias=false")
-    ended(torchrun(2, "-m", "sixfold", *command(*same, steps=150, out="whole")))
+    (pairs / "program.py").write_text(READS_COUNTED)
+    monkeypatch.setitem(ENVIRONMENT, "READS", str(pairs / "reads"))
+    ended(torchrun(2, str(pairs / "program.py"), *command(*same, steps=150, out="whole")))
+    assert sorted((pairs / "reads").read_text().splitlines()) == ["0 train.en"] * 3 + ["0 train.zh"] * 3
     run = pairs / "moved"
     process = torchrun(2, "-m", "sixfold", *command(*same, steps=150, out="moved"))
     wait_for_step(run, 15)

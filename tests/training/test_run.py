@@ -1,6 +1,7 @@
 """`sixfold train` from raw text to a model file, and what bad input gets: one line, and nothing lost."""
 
 import json
+import os
 import re
 import shutil
 import threading
@@ -15,6 +16,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from sixfold import modelfile, tensorfile
 from sixfold.cli.main import main
 from sixfold.config import TrainingConfig, to_dict
+from sixfold.data import corpus
 from sixfold.training import checkpoint, loop
 from sixfold.training.checkpoint import Progress
 from sixfold.training.evaluate import Validator
@@ -81,6 +83,41 @@ def test_a_changed_setting_is_refused_with_the_difference(command, capsys):
     assert "training.learning_rate: not set → 0.5" in said
     assert "training.seed: not set → 7" in said
     assert "another --out" in said
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """The names of the user's files, one for each time that one is opened to be read."""
+    honest, names = corpus.opened, []
+
+    def counted(path, *rest):
+        names.append(path.name)
+        return honest(path, *rest)
+
+    monkeypatch.setattr(corpus, "opened", counted)
+    return names
+
+
+def test_raw_text_is_read_three_times_and_by_no_later_start(command, pairs, capsys, reads):
+    """To clean, to learn a tokeniser and to store tokens: the digest and the dev set are by-products of cleaning."""
+    run(command(steps=6), capsys)
+    assert sorted(reads) == ["train.en"] * 3 + ["train.zh"] * 3
+    reads.clear()
+    run(command(steps=6), capsys)
+    forget_the_end(pairs / "run")
+    run(command(steps=6), capsys)
+    run(command(steps=8), capsys)
+    assert reads == []
+
+
+def test_a_text_that_was_touched_is_read_once_more_and_goes_on(command, pairs, capsys, reads):
+    run(command(steps=6), capsys)
+    known = sorted(path.name for path in (pairs / "run" / "data").iterdir())
+    reads.clear()
+    os.utime(pairs / "train.zh", (1, 1))
+    assert "this run has ended" in run(command(steps=6), capsys).err
+    assert sorted(reads) == ["train.en", "train.zh"]
+    assert sorted(path.name for path in (pairs / "run" / "data").iterdir()) == known
 
 
 def logged(folder):

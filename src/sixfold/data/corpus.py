@@ -9,7 +9,7 @@ import lzma
 import os
 import stat
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice, zip_longest
@@ -58,6 +58,11 @@ class Corpus:
         numbers = all(column.isdecimal() and int(column) for column in self.columns)
         if self.format in TABLES and not numbers:
             raise ConfigError(f"corpus.columns: expected numbers from 1 for a TSV; got {list(self.columns)!r}")
+        if len(self.files) == 2 and same_file(*self.files):
+            raise DataError(
+                f"{self.files[0]}: expected a file of translations beside it; got the same file twice",
+                "name the file of the other language second",
+            )
         for file in self.files if len(self.files) == 2 else ():
             if uncompressed(file).suffix.lower() in (".tsv", ".toml", *RECORDS):
                 raise DataError(f"{file}: expected a file of lines beside another; got one of pairs", "name it alone")
@@ -83,14 +88,17 @@ class Corpus:
         """The ending of the first file's name, less that of its compression."""
         return uncompressed(self.files[0]).suffix.lower()
 
-    def pairs(self, advance: Progress | None = None) -> Iterator[Pair]:
-        """Every pair, in order. `advance` is told the bytes read from disk, for a progress bar."""
+    def pairs(self, advance: Progress | None = None, fingerprint: Fingerprint | None = None) -> Iterator[Pair]:
+        """Every pair, in order. `advance` is told the bytes read from disk, for a progress bar.
+
+        `fingerprint` is given every byte of the files, so that after the last pair it holds what `digest` returns.
+        """
         before = self.stamp()
         if len(self.files) == 2:
-            yield from self._from_lines(advance)
+            yield from self._from_lines(advance, fingerprint)
         else:
             columns: tuple[str, ...] = ()
-            for line, text in enumerate(lines(self.files[0], advance), start=1):
+            for line, text in enumerate(lines(self.files[0], advance, fingerprint), start=1):
                 if not text.strip():  # most often the last: a pair of nothing for the cleaning to count
                     yield Pair(line, "", "")
                     continue
@@ -117,15 +125,15 @@ class Corpus:
 
     def digest(self) -> str:
         """A hash of the bytes of all files."""
-        whole = hashlib.blake2b(digest_size=16)
+        fingerprint = Fingerprint()
         for file in self.files:
-            with opened(file) as raw:
-                # Of each by itself: a line moved from one file's end to the next one's start is a change.
-                whole.update(hashlib.file_digest(raw, hashlib.blake2b).digest())  # type: ignore[arg-type]
-        return whole.hexdigest()
+            with opened(file, fingerprint) as raw:
+                while raw.read(BUFFER):
+                    pass
+        return fingerprint.digest(self.files)
 
-    def _from_lines(self, advance: Progress | None) -> Iterator[Pair]:
-        sides = [lines(file, advance) for file in self.files]
+    def _from_lines(self, advance: Progress | None, fingerprint: Fingerprint | None) -> Iterator[Pair]:
+        sides = [lines(file, advance, fingerprint) for file in self.files]
         for line, (source, target) in enumerate(zip_longest(*sides), start=1):
             if source is None or target is None:
                 longer, shorter = (0, 1) if target is None else (1, 0)
@@ -207,9 +215,9 @@ def one_line(value: Any, where: str) -> str:
     return whole.replace("\r", " ").replace("\n", " ").strip()
 
 
-def lines(path: Path, advance: Progress | None = None) -> Iterator[str]:
+def lines(path: Path, advance: Progress | None = None, fingerprint: Fingerprint | None = None) -> Iterator[str]:
     """The lines of a file, plain or compressed, without their ends; bytes that are not UTF-8 become U+FFFD."""
-    with opened(path) as disk:
+    with opened(path, fingerprint) as disk:
         packed = path.suffix.lower() in DECOMPRESSORS
         text = io.BufferedReader(_Decompressed(disk, path), BUFFER) if packed else disk
         done = number = 0
@@ -229,12 +237,47 @@ def lines(path: Path, advance: Progress | None = None) -> Iterator[str]:
             advance(disk.tell() - done)
 
 
+class Fingerprint:
+    """Hashes of files, made while they are read from beginning to end."""
+
+    def __init__(self) -> None:
+        self._hashes: dict[Path, Any] = {}
+
+    def open(self, path: Path) -> BinaryIO:
+        """The file, so that whatever is read of it is hashed."""
+        self._hashes[path] = hashlib.blake2b()
+        return io.BufferedReader(_HashedFile(path, self._hashes[path]), BUFFER)
+
+    def digest(self, files: Sequence[Path]) -> str:
+        """One hash of several files that have been read.
+
+        Each file is hashed by itself: a line that moves from the end of one to the start of the next is a change.
+        """
+        whole = hashlib.blake2b(digest_size=16)
+        for file in files:
+            whole.update(self._hashes[file].digest())
+        return whole.hexdigest()
+
+
+class _HashedFile(io.FileIO):
+    """A file whose bytes go to a hash on their way to the reader."""
+
+    def __init__(self, path: Path, whole: Any) -> None:
+        super().__init__(path)
+        self._whole = whole
+
+    def readinto(self, buffer: Any) -> int:
+        count = super().readinto(buffer) or 0
+        self._whole.update(memoryview(buffer)[:count])
+        return count
+
+
 @contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
+def opened(path: Path, fingerprint: Fingerprint | None = None) -> Iterator[BinaryIO]:
     """A file of the user's; whatever the system says against it becomes one line with its name."""
     regular(path)
     try:
-        with path.open("rb", BUFFER) as file:
+        with path.open("rb", BUFFER) if fingerprint is None else fingerprint.open(path) as file:
             yield file
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}") from None
@@ -249,6 +292,14 @@ def regular(path: Path) -> os.stat_result:
     if not stat.S_ISREG(status.st_mode):
         raise DataError(f"{path}: expected a file; got a folder or a device")
     return status
+
+
+def same_file(one: Path, other: Path) -> bool:
+    """Whether two names lead to one file, by a link or by another spelling of the path."""
+    try:
+        return one == other or one.samefile(other)
+    except OSError:  # a missing file is named when it is opened
+        return False
 
 
 def uncompressed(path: Path) -> Path:

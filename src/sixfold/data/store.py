@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from itertools import islice
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from heapq import nsmallest
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sixfold import tensorfile
 from sixfold.config import DataConfig
 from sixfold.data.cleaning import Cleaner, Report, Seen, hash_of
-from sixfold.data.corpus import Corpus, Pair
+from sixfold.data.corpus import Corpus, Fingerprint, Pair
 from sixfold.data.ledger import Ledger
 from sixfold.data.tokens import Store
 from sixfold.errors import DataError
@@ -33,18 +36,73 @@ def key_of(*parts: Any) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
+class Digests:
+    """The digest of every corpus that has been read, by the names, sizes and times of change of its files.
+
+    They are kept in `folder`, so that a corpus is not read for its digest by each start.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "digests.json"
+        try:
+            self._known: dict[str, str] = dict(json.loads(self.path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):  # what cannot be read is made again
+            self._known = {}
+
+    @staticmethod
+    def name(corpus: Corpus) -> str:
+        """What a digest is kept under. It has to be made before the corpus is read: a later change is another name."""
+        return json.dumps([[str(file.absolute()) for file in corpus.files], corpus.stamp()])
+
+    def known(self, corpus: Corpus) -> str | None:
+        """The digest of a corpus whose files have not changed since they were read, or None."""
+        return self._known.get(self.name(corpus))
+
+    def of(self, corpus: Corpus) -> str:
+        """The digest of a corpus, which is read only if it is not known."""
+        name = self.name(corpus)
+        if name not in self._known:
+            self.add({name: corpus.digest()})
+        return self._known[name]
+
+    def add(self, digests: Mapping[str, str]) -> None:
+        """Keep digests by their names."""
+        self._known |= digests
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with tensorfile.atomic(self.path) as file:
+            file.write(json.dumps(self._known, indent=1).encode())
+
+
 @dataclass(frozen=True)
 class Kept:
-    """The pairs that cleaning kept: a line number each, corpus after corpus."""
+    """The pairs that cleaning kept: a line number and a hash each, corpus after corpus."""
 
     corpora: Sequence[Corpus]
     lines: np.ndarray
+    hashes: np.ndarray
     ends: Sequence[int]  # where the lines of each corpus end
     report: Report
     key: str
+    sample: Mapping[int, Pair] = field(
+        default_factory=dict
+    )  # pairs of the smallest hashes, where it has just read them
 
     def __len__(self) -> int:
         return len(self.lines)
+
+    def smallest(self, parts: Sequence[range], count: int) -> list[int]:
+        """The numbers of the pairs with the smallest hashes in these parts: a sample that no order changes."""
+        numbers = np.concatenate(
+            [part.start + np.argsort(self.hashes[part.start : part.stop], kind="stable")[:count] for part in parts]
+        )
+        return sorted(numbers[np.argsort(self.hashes[numbers], kind="stable")[:count]].tolist())
+
+    def some(self, numbers: Sequence[int], advance: Advance | None = None) -> list[Pair]:
+        """These pairs, in their order; the corpora are read only if cleaning has not just done so."""
+        if all(number in self.sample for number in numbers):
+            return [self.sample[number] for number in numbers]
+        wanted = set(numbers)
+        return [pair for number, pair in enumerate(self.pairs(advance)) if number in wanted]
 
     def pairs(self, advance: Advance | None = None, start: int = 0) -> Iterator[Pair]:
         """Read them again, from the `start`-th on."""
@@ -63,34 +121,76 @@ class Kept:
 def clean(
     corpora: Sequence[Corpus], languages: tuple[str, str], config: DataConfig, folder: Path, advance: Advance
 ) -> Kept:
-    """Which lines to keep. What an earlier call found is gone on from; one that ended is only read."""
+    """Which lines to keep. What an earlier call found is gone on from; one that ended is only read.
+
+    What was found lies under a name that follows from the digests of the corpora. Where those are not known yet, they
+    are made while cleaning reads, and until then it lies under a name that follows from sizes and times of change.
+    """
     later = ("both_ways", "dev_pairs", "max_tokens")  # settings that change nothing here
     rules = {name: value for name, value in asdict(config).items() if name not in later}
-    key = key_of([[corpus.digest(), corpus.columns] for corpus in corpora], languages, rules)
-    ledger = Ledger(folder / f"clean-{key}", {"line": np.uint32, "hash": np.uint64})
+    known = Digests(folder)
+    names, digests = [known.name(corpus) for corpus in corpora], [known.known(corpus) for corpus in corpora]
+
+    def name(marks: Sequence[Any]) -> str:
+        columns = [[mark, corpus.columns] for mark, corpus in zip(marks, corpora, strict=True)]
+        return key_of(columns, languages, rules)
+
+    unhashed = folder / f"clean-unhashed-{name([corpus.stamp() for corpus in corpora])}"
+    columns = {"line": np.uint32, "hash": np.uint64}
+    ledger = Ledger(unhashed if None in digests else folder / f"clean-{name(digests)}", columns)
+    sample: dict[int, Pair] = {}
     if not ledger.done:
         with ledger:
-            _clean(ledger, corpora, Cleaner(config, languages, Seen(np.array(ledger.read("hash")))), advance)
-    return Kept(corpora, ledger.read("line"), ledger.notes["ends"], Report.from_dict(ledger.notes["report"]), key)
+            cleaner = Cleaner(config, languages, Seen(np.array(ledger.read("hash"))))
+            sample = _clean(ledger, corpora, cleaner, advance, config.dev_pairs)
+    if None in digests:
+        digests = ledger.notes["digests"]
+        hashed = folder / f"clean-{name(digests)}"
+        if hashed.exists():  # the same text under another name or with another time of change
+            shutil.rmtree(unhashed)
+        else:
+            unhashed.rename(hashed)
+        known.add(dict(zip(names, ledger.notes["digests"], strict=True)))
+        ledger = Ledger(hashed, columns)
+    notes = ledger.notes
+    found = ledger.read("line"), ledger.read("hash"), notes["ends"], Report.from_dict(notes["report"])
+    return Kept(corpora, *found, name(digests), sample)
 
 
-def _clean(ledger: Ledger, corpora: Sequence[Corpus], cleaner: Cleaner, advance: Advance) -> None:
+def _clean(
+    ledger: Ledger, corpora: Sequence[Corpus], cleaner: Cleaner, advance: Advance, count: int
+) -> dict[int, Pair]:
+    """Fill the ledger; of each corpus that was read from its beginning, the `count` pairs of the smallest hashes."""
     ends = list(ledger.notes.get("ends", []))
+    digests = list(ledger.notes.get("digests", []))
     reached = ledger.notes.get("reached", 0)  # the last line of the corpus it was in
     if "report" in ledger.notes:
         cleaner.report = Report.from_dict(ledger.notes["report"])
+
+    def notes() -> dict[str, Any]:
+        return {"ends": ends, "digests": digests, "reached": reached, "report": cleaner.report.to_dict()}
+
+    sample: dict[int, Pair] = {}
     for corpus in corpora[len(ends) :]:
-        pairs = (pair for pair in corpus.pairs(advance) if pair.line > reached)
+        fingerprint = Fingerprint()
+        smallest: list[tuple[int, int, Pair]] = []
+        pairs = (pair for pair in corpus.pairs(advance, fingerprint) if pair.line > reached)
         while part := list(islice(pairs, PART)):
             kept = list(cleaner.clean(corpus, part))
+            hashes = np.frombuffer(b"".join(hash_of(*pair[1:]) for pair in kept), np.uint64)
+            numbers = range(ledger.lengths["line"], ledger.lengths["line"] + len(kept))
+            smallest = nsmallest(count, chain(smallest, zip(hashes.tolist(), numbers, kept, strict=True)))
             ledger.append("line", np.array([pair.line for pair in kept]))
-            ledger.append("hash", np.frombuffer(b"".join(hash_of(*pair[1:]) for pair in kept), np.uint64))
+            ledger.append("hash", hashes)
             reached = part[-1].line
-            ledger.commit({"ends": ends, "reached": reached, "report": cleaner.report.to_dict()})
+            ledger.commit(notes())
+        sample |= {number: pair for _, number, pair in smallest}
         ends.append(ledger.lengths["line"])
+        digests.append(fingerprint.digest(corpus.files))
         reached = 0
-        ledger.commit({"ends": ends, "reached": reached, "report": cleaner.report.to_dict()})
-    ledger.commit({"ends": ends, "report": cleaner.report.to_dict()}, done=True)
+        ledger.commit(notes())
+    ledger.commit(notes(), done=True)
+    return sample
 
 
 def tokenize(
@@ -98,17 +198,27 @@ def tokenize(
 ) -> Store:
     """Tokenise what was kept, but for what dev and test sets hold, `left_out`: as source, and both ways as target."""
     key = key_of(kept.key, tokenizer.to_json(), sorted(left_out), config.max_tokens)
-    kind = np.uint16 if tokenizer.vocab <= 2**16 else np.uint32
-    columns = {"source": kind, "target": kind, "source_end": np.int64, "target_end": np.int64, "line": np.uint32}
-    ledger = Ledger(folder / f"tokens-{key}", columns)
+    ledger = _tokens(folder, key, tokenizer)
     if not ledger.done:
         with ledger:
             _tokenize(ledger, kept, tokenizer, left_out, config, advance)
-    source, target, source_ends, target_ends, lines = map(ledger.read, columns)
-    notes = ledger.notes
-    columns_read = (source, target, source_ends, target_ends, lines)
-    eos = tokenizer.specials["eos"]
-    return Store(*columns_read, kept.corpora, notes["ends"], notes["too_long"], key, eos=eos)
+    return open_tokens(folder, key, tokenizer, kept.corpora)
+
+
+def open_tokens(folder: Path, key: str, tokenizer: Tokenizer, corpora: Sequence[Corpus]) -> Store:
+    """Map what `tokenize` has stored, perhaps in another process; the corpora themselves are not read."""
+    ledger = _tokens(folder, key, tokenizer)
+    assert ledger.done
+    source, target, source_ends, target_ends, lines = map(ledger.read, ledger.columns)
+    notes, eos = ledger.notes, tokenizer.specials["eos"]
+    stored = (source, target, source_ends, target_ends, lines)
+    return Store(*stored, corpora, notes["ends"], notes["too_long"], key, eos=eos)
+
+
+def _tokens(folder: Path, key: str, tokenizer: Tokenizer) -> Ledger:
+    kind = np.uint16 if tokenizer.vocab <= 2**16 else np.uint32
+    columns = {"source": kind, "target": kind, "source_end": np.int64, "target_end": np.int64, "line": np.uint32}
+    return Ledger(folder / f"tokens-{key}", columns)
 
 
 def _tokenize(

@@ -68,11 +68,18 @@ class Group:
             sys.exit(2)  # the first says why
         return answer[0]
 
-    def first(self, work: Callable[[], Result]) -> Result:
-        """The first does it while the others wait; then they do it too, and find on disk what the first has made."""
-        mine: list[Result] = []
-        self.lead(lambda: mine.append(work()))
-        return mine[0] if mine else work()
+    def first(
+        self, work: Callable[[], Result], pack: Callable[[Result], Any], unpack: Callable[[Any], Result]
+    ) -> Result:
+        """The leader does the work while the others wait; they get the same from what it has packed for them."""
+        made: list[Result] = []
+
+        def lead() -> Any:
+            made.append(work())
+            return pack(made[0]) if self.ranks > 1 else None
+
+        packed = self.lead(lead)
+        return made[0] if made else unpack(packed)
 
     def deal(self, items: Sequence[Result]) -> list[Result]:
         """This one's share, for `collect` to put together again."""

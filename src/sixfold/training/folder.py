@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from sixfold import restart, tensorfile
+from sixfold.data.store import Digests
 from sixfold.errors import ConfigError, DataError
 from sixfold.recipe import Recipe
 from sixfold.training.prepare import Sources
 
 
-def what_was_asked(recipe: Recipe, sources: Sources, start: str = "") -> dict[str, Any]:
+def what_was_asked(recipe: Recipe, sources: Sources, digests: Digests, start: str = "") -> dict[str, Any]:
     """What a later start must agree with: the settings that the user gave and what is in the files."""
     corpora = {
         f"{kind} {number} ({corpus.name})": [
-            corpus.digest(),
+            digests.of(corpus),
             corpus.weight,
             list(corpus.columns),
             *corpus.purpose.values(),
@@ -37,15 +38,20 @@ def claim(out: Path) -> AbstractContextManager[None]:
     return restart.claim(out, f"--out: {out}", "another process is training there", subfolders)
 
 
-def begin(out: Path, asked: dict[str, Any]) -> dict[str, Any]:
-    """Read what an earlier start wrote there, and refuse to mix it with something else."""
+def read_known(out: Path) -> dict[str, Any]:
+    """What an earlier start wrote there; empty where there was none."""
     if not (out / "run.json").exists():
         return {}
     try:
         known: dict[str, Any] = json.loads((out / "run.json").read_text(encoding="utf-8"))
-        before = known["asked"]
-    except (ValueError, KeyError):
+        return known if known["asked"] else {}
+    except (ValueError, KeyError, TypeError):
         raise DataError(f"{out / 'run.json'}: cannot be read", "use another --out") from None
+
+
+def refuse_changes(out: Path, known: dict[str, Any], asked: dict[str, Any]) -> None:
+    """Refuse to mix an earlier run with another one; but more steps than before may be asked for."""
+    before = known["asked"]
     if steps_asked(asked) >= steps_before(known):  # a run may be made longer
         before, asked = without_steps(before), without_steps(asked)
     differences = difference(before, asked)
@@ -54,7 +60,6 @@ def begin(out: Path, asked: dict[str, Any]) -> dict[str, Any]:
             f"{out}: this folder holds a run with other settings: {'; '.join(differences)}",
             "give the same settings (training.steps may be raised) and data to go on, or another --out to begin anew",
         )
-    return known
 
 
 def steps_before(known: dict[str, Any]) -> int:

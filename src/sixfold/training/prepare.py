@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-import numpy as np
-
 from sixfold import tensorfile
 from sixfold.config import Config, DataConfig, TokenizerConfig
 from sixfold.data import store
@@ -113,28 +111,26 @@ class Preparation:
         parts = [range(begin, end) for begin, end in zip([0, *kept.ends], kept.ends, strict=False)]
         if of_each:
             named = zip(kept.corpora, parts, strict=True)
-            return tuple(self._split_off(kept, part, corpus.name, config) for corpus, part in named)
+            return tuple(self._split_off(kept, [part], corpus.name, config) for corpus, part in named)
         # What a machine has translated is nothing to be measured by.
         real = [
             part for corpus, part in zip(kept.corpora, parts, strict=True) if corpus.way == "both" and not corpus.tag
         ]
-        whole = real in ([], parts)
-        return (self._split_off(kept, range(len(kept)) if whole else list(chain(*real)), "dev", config),)
+        return (self._split_off(kept, real or parts, "dev", config),)
 
-    def _split_off(self, kept: Kept, pairs_of: Sequence[int], name: str, config: Config) -> TextSet:
-        count = min(config.data.dev_pairs, len(pairs_of) // 20)
+    def _split_off(self, kept: Kept, parts: Sequence[range], name: str, config: Config) -> TextSet:
+        size = sum(map(len, parts))
+        count = min(config.data.dev_pairs, size // 20)
         if count == 0:
             raise DataError(
-                f"corpus: expected at least 20 pairs, to split a dev set off; got {len(pairs_of)}",
+                f"corpus: expected at least 20 pairs, to split a dev set off; got {size}",
                 "name a dev set with --dev",
             )
-        key = key_of(kept.key, pairs_of[0], count, config.training.seed)
+        key = key_of(kept.key, next(part.start for part in parts if part), count, config.training.seed)
         path = self.folder / f"dev-{key}.json"
         if not path.exists():
-            random = np.random.default_rng(config.training.seed)
-            wanted = {pairs_of[place] for place in random.choice(len(pairs_of), count, replace=False).tolist()}
             with self.display.reading("splitting a dev set off", self.sources.size) as advance:
-                pairs = [pair[1:] for number, pair in enumerate(kept.pairs(advance)) if number in wanted]
+                pairs = [pair[1:] for pair in kept.some(kept.smallest(parts, count), advance)]
             with tensorfile.atomic(path) as file:
                 file.write(json.dumps(pairs, ensure_ascii=False).encode())
         pairs = json.loads(path.read_text(encoding="utf-8"))

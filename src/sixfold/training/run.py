@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -14,6 +14,7 @@ from sixfold import modelfile, page, tensorfile
 from sixfold.config import Config, from_dict, to_dict, to_toml
 from sixfold.data import shortlist
 from sixfold.data.loader import Loader, Order
+from sixfold.data.store import Digests, open_tokens
 from sixfold.errors import ConfigError, DataError
 from sixfold.evaluation.scores import Scores
 from sixfold.modelfile import ModelFile, Shortlist
@@ -24,7 +25,15 @@ from sixfold.training.display import Display
 from sixfold.training.distributed import ALONE, Group, joined
 from sixfold.training.evaluate import TextSet
 from sixfold.training.finetune import recipe_of, table
-from sixfold.training.folder import begin, claim, steps_asked, steps_before, what_was_asked, write_json
+from sixfold.training.folder import (
+    claim,
+    read_known,
+    refuse_changes,
+    steps_asked,
+    steps_before,
+    what_was_asked,
+    write_json,
+)
 from sixfold.training.interrupt import Interrupt, Stopped
 from sixfold.training.prepare import Preparation, Sources
 from sixfold.training.report import report_page
@@ -58,12 +67,12 @@ def train(
     `changes` are such as "training.steps=1000". Called again with the same, it goes on where it was stopped.
     """
     paths = [Path(file) for file in files]
-    recipe = changed(of_files(paths, [Path(file) for file in dev]), preset, changes)
     is_recipe = paths[0].suffix == ".toml"
     if data is not None and not is_recipe:
         raise ConfigError("--data: expected only with a recipe, whose corpora it says the place of", "leave it out")
     folder = Path(data) if data is not None else paths[0].parent if is_recipe else Path()
-    return begin_run(recipe, folder, Path(out), device)
+    dev_paths = [Path(file) for file in dev]
+    return begin_run(lambda: changed(of_files(paths, dev_paths), preset, changes), folder, Path(out), device)
 
 
 def finetune(
@@ -79,20 +88,31 @@ def finetune(
 ) -> Outcome:
     """As `sixfold finetune`: `files` are the new pairs, `old` some of those that `model` has learnt from."""
     sides = [[Path(file) for file in each] for each in (files, old, dev, old_dev)]
-    recipe = recipe_of(Path(model), sides[0], sides[1], mix, sides[2], sides[3])
-    return begin_run(changed(recipe, "", changes), Path(), Path(out), device)
+
+    def make() -> Recipe:
+        return changed(recipe_of(Path(model), sides[0], sides[1], mix, sides[2], sides[3]), "", changes)
+
+    return begin_run(make, Path(), Path(out), device)
 
 
-def begin_run(recipe: Recipe, data: Path, out: Path, device: str) -> Outcome:
-    """Alone, or as one of the processes that torchrun has started."""
+def begin_run(make: Callable[[], Recipe], data: Path, out: Path, device: str) -> Outcome:
+    """Alone, or as one of the processes that torchrun has started, of which the leader makes the recipe."""
     chosen = choose_device(device)
     with Interrupt() as interrupt, joined(chosen) as group:
         display = Display(interrupt, quiet=not group.leads)
         try:
-            return replace(run(recipe, data, out, chosen, display, group), leads=group.leads)
+            return replace(run(group.lead(make), data, out, chosen, display, group), leads=group.leads)
         except Stopped:
             display.say("stopped; the same command goes on from there")
             return Outcome(None, 0, {}, group.leads)
+
+
+class Begun(NamedTuple):
+    """A run before its first step of this start."""
+
+    known: dict[str, Any]  # what run.json holds
+    sources: Sources
+    ready: Ready | None  # None: the run has ended
 
 
 def run(recipe: Recipe, data: Path, out: Path, device: torch.device, display: Display, group: Group = ALONE) -> Outcome:
@@ -100,23 +120,12 @@ def run(recipe: Recipe, data: Path, out: Path, device: torch.device, display: Di
     with ExitStack() as stack:
         group.lead(lambda: stack.enter_context(claim(out)))
         start = modelfile.load(data / recipe.start) if recipe.start else None
-        sources = prepare.find(recipe, data, languages_of(start))
-        asked = what_was_asked(recipe, sources, start.checksum if start else "")
-        known = begin(out, asked)
-        check(recipe.config)
-        longer = bool(known) and steps_asked(asked) > steps_before(known)
-        if known.get("finished") and not longer and (out / "model.safetensors").exists():
+        known, sources, ready = group.first(
+            lambda: begin(recipe, data, out, device, display, start), pack, lambda packed: unpack(packed, out, start)
+        )
+        if ready is None:
             display.say(f"{out}: this run has ended")
             return Outcome(out / "model.safetensors", known["step"], known["scores"])
-        ready = group.first(lambda: make_ready(recipe, sources, out, known, device, display, start))
-        known = {
-            "asked": asked, "config": to_dict(ready.config), "tokens": ready.store.key,
-            "preset": known.get("preset", ready.preset), "sets": files_of(sources),
-        }  # fmt: skip
-        if group.leads:
-            write_json(out / "run.json", known)
-            with tensorfile.atomic(out / "config.toml") as file:
-                file.write(to_toml(ready.config).encode())
         stack.enter_context(library_settings(ready.config.training.precision, device))
         sitting = Sitting(ready, out, device, display, group)
         sitting.train()
@@ -134,6 +143,54 @@ def run(recipe: Recipe, data: Path, out: Path, device: torch.device, display: Di
             write_json(out / "run.json", {**known, "finished": True, "step": sitting.state.step, "scores": scores})
             page.write(out / "report.html", report_page(record.read([out])))
         return Outcome(out / "model.safetensors", sitting.state.step, scores)
+
+
+def begin(
+    recipe: Recipe, data: Path, out: Path, device: torch.device, display: Display, start: ModelFile | None
+) -> Begun:
+    """All that comes before the first step, and the only part that reads the corpora: the leader's work."""
+    sources = prepare.find(recipe, data, languages_of(start))
+    digests = Digests(out / "data")
+    checksum = start.checksum if start else ""
+    known, longer = read_known(out), False
+    if known:
+        asked = what_was_asked(recipe, sources, digests, checksum)
+        refuse_changes(out, known, asked)
+        longer = steps_asked(asked) > steps_before(known)
+    check(recipe.config)
+    if known.get("finished") and not longer and (out / "model.safetensors").exists():
+        return Begun(known, sources, None)
+    ready = make_ready(recipe, sources, out, known, device, display, start)
+    known = {
+        # Of a new run, cleaning has made the digests of the corpora while it read them.
+        "asked": what_was_asked(recipe, sources, Digests(out / "data"), checksum),
+        "config": to_dict(ready.config), "tokens": ready.store.key,
+        "preset": known.get("preset", ready.preset), "sets": files_of(sources),
+    }  # fmt: skip
+    write_json(out / "run.json", known)
+    with tensorfile.atomic(out / "config.toml") as file:
+        file.write(to_toml(ready.config).encode())
+    return Begun(known, sources, ready)
+
+
+def pack(begun: Begun) -> tuple[Any, ...]:
+    """What other processes need, small enough to be sent: they map the tokens themselves."""
+    ready = begun.ready
+    if ready is None:
+        return begun.known, begun.sources, None
+    store = ready.store.key, ready.store.readings
+    sent = replace(ready, store=None, tokenizer=None, start=None)  # type: ignore[arg-type]
+    return begun.known, begun.sources, (sent, ready.tokenizer.to_json(), store)
+
+
+def unpack(packed: tuple[Any, ...], out: Path, start: ModelFile | None) -> Begun:
+    known, sources, rest = packed
+    if rest is None:
+        return Begun(known, sources, None)
+    ready, text, (key, readings) = rest
+    tokenizer = Tokenizer.from_json(text)
+    store = replace(open_tokens(out / "data", key, tokenizer, sources.train), readings=readings)
+    return Begun(known, sources, replace(ready, store=store, tokenizer=tokenizer, start=start))
 
 
 def files_of(sources: Sources) -> dict[str, dict[str, Any]]:
