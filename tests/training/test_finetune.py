@@ -1,5 +1,6 @@
 """Fine-tuning: it starts from what the model knows, keeps its vocabulary, and shows what it gained and forgot."""
 
+import codecs
 import json
 from dataclasses import replace
 
@@ -142,3 +143,44 @@ def test_a_recipe_goes_on_from_a_model_and_has_no_preset_then(base, pairs, capsy
     assert "preset: expected none beside a model to start from" in said.err
     run(["train", str(pairs / "more.toml"), "--out", str(pairs / "more")], capsys)
     assert modelfile.load(pairs / "more" / "model.safetensors").config.model == modelfile.load(base).config.model
+
+
+def test_sides_in_the_other_order_than_the_model_translates_are_refused(base, pairs, capsys):
+    """By the names of the files, and where those say nothing by their scripts."""
+    for number, language in enumerate(("zh", "en")):
+        (pairs / f"{number}.txt").write_text((pairs / f"new.{language}").read_text(encoding="utf-8"), encoding="utf-8")
+    for names in (("new.en", "new.zh"), ("1.txt", "0.txt")):
+        arguments = finetune(base, pairs, steps=2)
+        arguments[2:4] = [str(pairs / name) for name in names]
+        said = run(arguments, capsys, status=2).err
+        assert "expected zh and then en, as the model to start from translates; got en and then zh" in said
+        assert "hint: name the files in the other order" in said
+    arguments[2:4] = [str(pairs / "0.txt"), str(pairs / "1.txt")]
+    run(arguments, capsys)
+    dev = ("--dev", str(pairs / "new.en"), "--dev", str(pairs / "new.zh"))
+    assert (
+        "expected zh and then en, as in the rest of the run"
+        in run([*finetune(base, pairs, *dev), "--out", str(pairs / "other")], capsys, status=2).err
+    )
+
+
+def test_swapped_sides_of_one_script_are_told_by_the_model(command, pairs, capsys):
+    """Both languages are Latin and the files have no telling names: the model writes the one and not the other."""
+    english = (pairs / "train.en").read_text(encoding="utf-8")
+    german = codecs.encode(english, "rot13")
+    names = {"de": german, "en": english, "one.txt": german, "two.txt": english}
+    for name, text in names.items():
+        (pairs / (name if "." in name else f"train.{name}")).write_text(text, encoding="utf-8")
+    learns = ("model.d_model=32", "model.dropout=0.0", "training.learning_rate=1e-2", "training.ema=0.0")
+    arguments = command(*(word for setting in learns for word in ("--set", setting)), steps=40, out="latin")
+    arguments[1] = str(pairs / "train.de")
+    run(arguments, capsys)
+    arguments = finetune(pairs / "latin" / "model.safetensors", pairs, steps=2)
+    arguments[2:4] = [str(pairs / "two.txt"), str(pairs / "one.txt")]
+    said = run(arguments, capsys, status=2).err
+    assert "two.txt, " in said
+    assert "one.txt: the two sides seem to be swapped: the model to start from has a loss of" in said
+    assert "state it: --set data.source=… --set data.target=…" in said
+    run([*arguments, "--set", "data.source=de", "--set", "data.target=en"], capsys)
+    arguments[2:4] = [str(pairs / "one.txt"), str(pairs / "two.txt")]
+    run([*arguments, "--out", str(pairs / "right")], capsys)

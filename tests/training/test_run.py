@@ -196,6 +196,24 @@ def test_a_corpus_of_rubbish_names_the_filter_that_dropped_it(command, pairs, ca
     assert "data.skip" in said
 
 
+def test_a_text_that_is_its_own_translation_is_refused(command, pairs, capsys):
+    """One file named twice, a copy of it under another name, and most lines of it, in one language or in two."""
+    arguments = command()
+    arguments[2] = arguments[1]
+    assert "train.zh: expected a file of translations beside it; got the same file" in complaint(arguments, capsys)
+    lines = (pairs / "train.en").read_text(encoding="utf-8").splitlines()
+    other = (pairs / "train.zh").read_text(encoding="utf-8").splitlines()
+    for language, text in (("en", [*lines[:-100], *other[-100:]]), ("de", [line.upper() for line in lines])):
+        (pairs / f"copy.{language}").write_text("\n".join([*text, ""]), encoding="utf-8")
+    arguments[1:3] = [str(pairs / "train.en"), str(pairs / "copy.en")]
+    arguments += ["--set", 'data.skip=["script", "ratio"]']
+    said = complaint(arguments, capsys)
+    assert "most of 336 pairs have the same text on both sides" in said
+    assert "data.skip" in said
+    arguments[1:3] = [str(pairs / "train.en"), str(pairs / "copy.de")]
+    assert "dropped 336 of them" in complaint(arguments, capsys)
+
+
 def test_a_line_of_a_megabyte_is_one_dropped_pair(command, pairs, capsys):
     for language, word in (("zh", "长"), ("en", "long ")):
         with (pairs / f"train.{language}").open("a", encoding="utf-8") as file:

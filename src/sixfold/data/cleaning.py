@@ -68,6 +68,10 @@ class Rules(NamedTuple):
     languages: tuple[str, str]
     writings: tuple[Writing | None, Writing | None]
 
+    @property
+    def one_language(self) -> bool:
+        return self.languages[0] == self.languages[1] != ""
+
 
 def empty(source: str, target: str, rules: Rules) -> bool:
     return not source or not target
@@ -135,8 +139,13 @@ def _misplaced(text: str, writing: Writing) -> bool:
 
 
 def copied(source: str, target: str, rules: Rules) -> bool:
-    """The same words on both sides."""
-    if source[:1].casefold() != target[:1].casefold() or rules.languages[0] == rules.languages[1] != "":
+    """The same words on both sides; within one language that may be right, as in the correction of grammar."""
+    return not rules.one_language and same_words(source, target)
+
+
+def same_words(source: str, target: str) -> bool:
+    """Whether two texts differ in case and white space only, and hold a letter."""
+    if source[:1].casefold() != target[:1].casefold():
         return False
     same = "".join(source.casefold().split()) == "".join(target.casefold().split())
     return same and any(map(str.isalpha, source))
@@ -215,6 +224,7 @@ class Report:
     examples: dict[str, list[str]] = field(default_factory=dict)
     simplified: int = 0  # kept pairs whose Chinese is of this kind
     traditional: int = 0
+    unchanged: int = 0  # kept pairs of one language whose two sides are the same
 
     def drop(self, name: str, where: str) -> None:
         self.dropped[name] = self.dropped.get(name, 0) + 1
@@ -224,7 +234,7 @@ class Report:
 
     def merge(self, other: Report) -> None:
         """Add what was done to other pairs."""
-        for name in ("read", "kept", "simplified", "traditional"):
+        for name in ("read", "kept", "simplified", "traditional", "unchanged"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name, number in other.dropped.items():
             self.dropped[name] = self.dropped.get(name, 0) + number
@@ -248,6 +258,11 @@ class Report:
             f"the first at {self.examples[most][0]}",
             CURES.get(most, f"look at that line; if it is good, leave the filter off: {how_to_leave_off(most)}"),
         )
+
+    @property
+    def is_a_copy(self) -> bool:
+        """Whether most pairs have the same text on both sides, so that there is hardly anything to learn."""
+        return self.dropped.get("copied", 0) + self.unchanged > self.read / 2
 
     def lines(self) -> list[str]:
         """For a person: what was kept, what each filter took and one place to see it."""
@@ -275,6 +290,7 @@ class Cleaner:
         self.report = report or Report(dropped=dict.fromkeys(enabled, 0))
         self._filters = [(name, test) for name in enabled if (test := FILTERS[name])]
         self._once = "duplicate" in enabled
+        self._counts_copies = "copied" in enabled
         self._chinese = next((side for side, code in zip(Pair._fields[1:], languages, strict=True) if code == "zh"), "")
         writings = (Writing.of(languages[0]), Writing.of(languages[1]))
         self._rules = Rules(config.max_characters, config.max_ratio, languages, writings)
@@ -304,6 +320,8 @@ class Cleaner:
                 self.report.drop("duplicate", corpus.where(pair.line))
         kept = list(compress(pairs, new))
         self.report.kept += len(kept)
+        if self._rules.one_language and self._counts_copies:
+            self.report.unchanged += sum(same_words(source, target) for _, source, target in kept)
         if self._chinese:
             variants = Counter(chinese_variant(getattr(pair, self._chinese)) for pair in kept)
             self.report.simplified += variants["simplified"]

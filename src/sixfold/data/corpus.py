@@ -192,10 +192,15 @@ def cell(record: list[str] | dict[str, Any], column: str, where: str) -> str:
     return one_line(record[column], f"{where}: {column}")
 
 
+def languages_named(corpus: CorpusConfig) -> tuple[str, str]:
+    """The languages that the names of the files tell; empty where they do not."""
+    files = [Path(file) for file in corpus.files]
+    return (language_of(files[0]), language_of(files[1])) if len(files) == 2 else languages_of(files[0])
+
+
 def languages_in(config: DataConfig, corpus: CorpusConfig, folder: Path) -> tuple[str, str]:
     """Of the two sides: as set, else as the file names say, else as the script of the text tells."""
-    files = [Path(file) for file in corpus.files]
-    named = (language_of(files[0]), language_of(files[1])) if len(files) == 2 else languages_of(files[0])
+    named = languages_named(corpus)
     known = (config.source or named[0], config.target or named[1])
     if all(known):
         return known
@@ -243,7 +248,7 @@ class Fingerprint:
     def __init__(self) -> None:
         self._hashes: dict[Path, Any] = {}
 
-    def open(self, path: Path) -> BinaryIO:
+    def reader(self, path: Path) -> BinaryIO:
         """The file, so that whatever is read of it is hashed."""
         self._hashes[path] = hashlib.blake2b()
         return io.BufferedReader(_HashedFile(path, self._hashes[path]), BUFFER)
@@ -277,7 +282,7 @@ def opened(path: Path, fingerprint: Fingerprint | None = None) -> Iterator[Binar
     """A file of the user's; whatever the system says against it becomes one line with its name."""
     regular(path)
     try:
-        with path.open("rb", BUFFER) if fingerprint is None else fingerprint.open(path) as file:
+        with path.open("rb", BUFFER) if fingerprint is None else fingerprint.reader(path) as file:
             yield file
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}") from None

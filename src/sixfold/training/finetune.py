@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sixfold.data.corpus import Corpus
-from sixfold.errors import ConfigError
+from sixfold.data.corpus import Corpus, Pair
+from sixfold.errors import ConfigError, DataError
+from sixfold.modelfile import ModelFile
 from sixfold.recipe import CorpusConfig, Recipe
 from sixfold.settings import require
+from sixfold.training.evaluate import TextSet, Validator
+
+SAMPLE = 64  # pairs of each corpus that show whether its sides are swapped
+SWAPPED = 1.0  # nats a token; a right order is never so much worse, and a wrong one is by more
+HOW_TO_STATE = "if their order is right, state it: --set data.source=… --set data.target=…"
 
 
 def recipe_of(
@@ -39,6 +45,40 @@ def recipe_of(
 def _corpus(files: Sequence[Path], name: str) -> CorpusConfig:
     require(1 <= len(files) <= 2, f"{name} pairs", "one file of pairs or two files of lines", len(files))
     return CorpusConfig(tuple(str(file.absolute()) for file in files), name=name)
+
+
+def refuse_other_direction(start: ModelFile, languages: tuple[str, str]) -> None:
+    """Refuse files whose languages are those of the model in the other order."""
+    source, target = languages_of(start)
+    if source != target and languages == (target, source):
+        raise DataError(
+            f"files: expected {source} and then {target}, as the model to start from translates; "
+            f"got {languages[0]} and then {languages[1]}",
+            f"name the files in the other order; {HOW_TO_STATE}",
+        )
+
+
+def refuse_swapped(validator: Validator, corpus: Corpus, pairs: Sequence[Pair], languages: tuple[str, str]) -> None:
+    """Refuse pairs of a corpus if the model predicts their sources far better from their targets than vice versa.
+
+    A model has learnt to write one language only, so that the other way costs several nats a token more, whatever the
+    text is about. This finds swapped sides also where both languages have one script and the file names say nothing.
+    """
+    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    forward = validator.loss(TextSet(corpus.name, sources, targets, languages))
+    back = validator.loss(TextSet(corpus.name, targets, sources, languages))
+    if forward > back + SWAPPED:
+        raise DataError(
+            f"{', '.join(map(str, corpus.files))}: the two sides seem to be swapped: the model to start from "
+            f"has a loss of {forward:.1f} nats a token from source to target and of {back:.1f} the other way",
+            f"name the files in the other order, or of a file of pairs its columns; {HOW_TO_STATE}",
+        )
+
+
+def languages_of(start: ModelFile | None) -> tuple[str, str]:
+    """The two languages that the card of a model names; empty where it names none."""
+    named = start.card.get("languages") if start else None
+    return (str(named.get("source", "")), str(named.get("target", ""))) if isinstance(named, Mapping) else ("", "")
 
 
 def table(before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]]) -> list[str]:

@@ -11,11 +11,12 @@ from pathlib import Path
 from sixfold import tensorfile
 from sixfold.config import Config, DataConfig, TokenizerConfig
 from sixfold.data import store
-from sixfold.data.corpus import Corpus, languages_in
+from sixfold.data.cleaning import how_to_leave_off
+from sixfold.data.corpus import RECORDS, Corpus, languages_in, languages_named, uncompressed
 from sixfold.data.store import Kept, key_of
 from sixfold.data.tokens import Store, both_ways, one_way
 from sixfold.errors import ConfigError, DataError
-from sixfold.recipe import Recipe
+from sixfold.recipe import CorpusConfig, Recipe
 from sixfold.settings import require
 from sixfold.text.learn import train_tokenizer
 from sixfold.text.tokenizer import Tokenizer
@@ -45,6 +46,8 @@ def find(recipe: Recipe, folder: Path, known: tuple[str, str] = ("", "")) -> Sou
     if not recipe.corpus:
         raise DataError("corpus: expected files to learn from; got none", "name two files of lines or one of pairs")
     languages = completed(languages_in(recipe.config.data, recipe.corpus[0], folder), known)
+    for config in () if are_stated(recipe) else (*recipe.corpus, *recipe.dev, *recipe.test):
+        refuse_reversed(config, languages)
     sides = [
         tuple(Corpus.from_config(config, folder, languages) for config in configs)
         for configs in (recipe.corpus, recipe.dev, recipe.test)
@@ -54,6 +57,24 @@ def find(recipe: Recipe, folder: Path, known: tuple[str, str] = ("", "")) -> Sou
     names = [corpus.name for corpus in chain(*sides[1:])]
     require(len(set(names)) == len(names), "dev and test", "another name for each set", names)
     return Sources(sides[0], sides[1], sides[2], languages)
+
+
+def are_stated(recipe: Recipe) -> bool:
+    """Whether the user says in the settings which two languages the sides are in: then that holds, not a guess."""
+    return bool(recipe.config.data.source and recipe.config.data.target)
+
+
+def refuse_reversed(config: CorpusConfig, languages: tuple[str, str]) -> None:
+    """Refuse files whose names say that their sides are in the other order than those of the run."""
+    # Columns may be named in any order, and fields of JSON are found by their names.
+    by_order = not config.columns and uncompressed(Path(config.files[0])).suffix.lower() not in RECORDS
+    named = languages_named(config)
+    if by_order and named == languages[::-1] and named[0] != named[1]:
+        raise DataError(
+            f"{', '.join(config.files)}: expected {languages[0]} and then {languages[1]}, as in the rest of the run; "
+            f"by their names they are {named[0]} and {named[1]}",
+            "name the files in the other order; of a file of pairs say in a recipe: columns = [2, 1]",
+        )
 
 
 def completed(languages: tuple[str, str], known: tuple[str, str]) -> tuple[str, str]:
@@ -102,6 +123,11 @@ class Preparation:
             self.display.say(line)
         if len(kept) == 0:
             raise kept.report.nothing_left()
+        if kept.report.is_a_copy:
+            raise DataError(
+                f"corpus: expected translations; most of {kept.report.read:,} pairs have the same text on both sides",
+                f"name the file of the other language second; if the text is right, {how_to_leave_off('copied')}",
+            )
         return kept
 
     def dev_sets(self, kept: Kept, config: Config, of_each: bool = False) -> tuple[TextSet, ...]:

@@ -14,17 +14,25 @@ from sixfold import modelfile, page, tensorfile
 from sixfold.config import Config, from_dict, to_dict, to_toml
 from sixfold.data import shortlist
 from sixfold.data.loader import Loader, Order
-from sixfold.data.store import Digests, open_tokens
+from sixfold.data.store import Digests, Kept, open_tokens
 from sixfold.errors import ConfigError, DataError
 from sixfold.evaluation.scores import Scores
+from sixfold.model.transformer import EncoderDecoder, build, load_weights
 from sixfold.modelfile import ModelFile, Shortlist
 from sixfold.recipe import Recipe, changed, of_files, set_name
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.training import plan, prepare, record
 from sixfold.training.display import Display
 from sixfold.training.distributed import ALONE, Group, joined
-from sixfold.training.evaluate import TextSet
-from sixfold.training.finetune import recipe_of, table
+from sixfold.training.evaluate import TextSet, Validator
+from sixfold.training.finetune import (
+    SAMPLE,
+    languages_of,
+    recipe_of,
+    refuse_other_direction,
+    refuse_swapped,
+    table,
+)
 from sixfold.training.folder import (
     claim,
     read_known,
@@ -235,6 +243,9 @@ def make_ready(
     """Data first, then the settings that follow from it; what an earlier sitting chose stays."""
     tests = tuple(prepare.read_set(corpus, sources.languages) for corpus in sources.test)
     check_tags(recipe, sources, start)
+    one_way = start is not None and not plan.tune(recipe.settings, start.config).data.both_ways
+    if start is not None and one_way and not prepare.are_stated(recipe):
+        refuse_other_direction(start, sources.languages)
     preparation = Preparation(sources, out / "data", display)
     kept = preparation.clean(recipe.config.data)
     if known:
@@ -247,6 +258,8 @@ def make_ready(
     check(config)
     if config.training.lora and start is None:
         raise ConfigError("training.lora: expected 0 where no model is fine-tuned: random weights would stay random")
+    if start is not None and not known:
+        check_sides(recipe, kept, start, sources.languages, config, device)
     dev = preparation.dev_sets(kept, config, of_each=start is not None)
     if config.data.both_ways:
         dev, tests = (tuple(way for texts in sets for way in texts.both_ways()) for sets in (dev, tests))
@@ -288,9 +301,20 @@ def lengthened(config: Config, steps: int, display: Display) -> Config:
     return replace(config, training=replace(config.training, steps=steps))
 
 
-def languages_of(start: ModelFile | None) -> tuple[str, str]:
-    named = start.card.get("languages") if start else None
-    return (str(named.get("source", "")), str(named.get("target", ""))) if isinstance(named, Mapping) else ("", "")
+def check_sides(
+    recipe: Recipe, kept: Kept, start: ModelFile, languages: tuple[str, str], config: Config, device: torch.device
+) -> None:
+    """Before hours of work: whether the sides of the corpora are in the order that the model translates in."""
+    if config.data.both_ways or prepare.are_stated(recipe) or languages != languages_of(start):
+        return  # where it is to learn another language, its losses tell nothing
+    model = build(start.config.model).to(device)
+    assert isinstance(model, EncoderDecoder)
+    load_weights(model, start.weights(), "the model to start from")
+    validator = Validator(model, start.config.model, tokenizer_of(start), config.training)
+    for corpus, begin, end in zip(kept.corpora, [0, *kept.ends], kept.ends, strict=False):
+        if corpus.way != "back" and end > begin:
+            sample = kept.some(kept.smallest([range(begin, end)], SAMPLE))
+            refuse_swapped(validator, corpus, sample, languages)
 
 
 def tokenizer_of(start: ModelFile) -> Tokenizer:
