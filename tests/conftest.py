@@ -44,3 +44,11 @@ def pytest_runtest_setup():
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("SIXFOLD_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def double_precision():
+    """For tests that two ways to compute are the same: in float32 they differ by rounding, on each CPU by another."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)

@@ -22,6 +22,7 @@ SHAPES = {
     "ignore:enable_nested_tensor is True:UserWarning", "ignore:The PyTorch API of nested:UserWarning"
 )
 @pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.usefixtures("double_precision")
 @torch.no_grad()
 def test_logits_equal_torch_nn_transformer(name):
     # torch.nn.Transformer ends both stacks in a norm, whatever the order of its norms.

@@ -14,6 +14,7 @@ KINDS = ("encoder-decoder", "encoder", "decoder")
 SINGLE = variants(pairs=False)
 
 
+@pytest.mark.usefixtures("double_precision")
 @pytest.mark.parametrize("name", SINGLE)
 @torch.no_grad()
 def test_a_padded_batch_gives_what_each_sentence_gives_alone(name):
@@ -29,6 +30,7 @@ def test_a_padded_batch_gives_what_each_sentence_gives_alone(name):
             torch.testing.assert_close(here, alone, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.usefixtures("double_precision")
 @pytest.mark.parametrize("name", SINGLE)
 @torch.no_grad()
 def test_no_position_sees_a_later_one(name):
@@ -43,6 +45,7 @@ def test_no_position_sees_a_later_one(name):
         assert (before[:, 4:] - after[:, 4:]).abs().max() > 1e-3
 
 
+@pytest.mark.usefixtures("double_precision")
 @torch.no_grad()
 def test_padding_in_the_target_changes_nothing_before_it():
     model = random_model(SMALL)

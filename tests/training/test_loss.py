@@ -13,6 +13,7 @@ from sixfold.training.batch import pair_batch
 from sixfold.training.loop import add_gradients, loss_of, train
 from sixfold.training.state import Guard, State
 
+pytestmark = pytest.mark.usefixtures("double_precision")
 PAIRS = [([5, 6, 7], [8, 9]), ([4], [10, 11, 12, 13, 14, 15]), ([6, 6], [7]), ([9, 8, 7, 6, 5, 4], [4, 5, 6])]
 EXACT = replace(SMALL, dropout=0.0)
 CONFIG = TrainingConfig(steps=3, warmup=1, learning_rate=1e-2)

@@ -25,6 +25,7 @@ def step(micro_batches, config=CONFIG):
     return metrics
 
 
+@pytest.mark.usefixtures("double_precision")
 def test_ragged_micro_batches_add_up_to_the_whole_batch(monkeypatch):
     seen = []
 
@@ -90,6 +91,7 @@ def test_the_same_seed_trains_the_same_weights():
     assert all((first[name] == second[name]).all() for name in first)
 
 
+@pytest.mark.usefixtures("double_precision")
 def test_a_clipped_gradient_is_reported_at_its_full_size():
     clipped = step([pair_batch(PAIRS, EXACT)], replace(CONFIG, clip=1e-3))
     unclipped = step([pair_batch(PAIRS, EXACT)], replace(CONFIG, clip=0.0))
