@@ -129,9 +129,18 @@ def test_odd_corpora_are_examined_or_refused_in_one_line(tmp_path, rows, lines):
 
 def test_bytes_that_are_no_utf8_are_found(tmp_path):
     files = write(tmp_path, ROWS)
-    files[0].write_bytes("".join(f"{source}\n" for source, _ in ROWS).encode("gb18030"))
+    lines = [source.encode("gb18030" if number > 30 else "utf-8") for number, (source, _) in enumerate(ROWS)]
+    files[0].write_bytes(b"".join(line + b"\n" for line in lines))
     _, found = facts_of(*files)
-    assert found["encoding"]["count"] == 42  # all but the empty one
+    assert found["encoding"]["count"] == len([line for line in lines[31:] if line])
+
+
+def test_a_corpus_in_another_encoding_is_refused_by_its_name(tmp_path):
+    files = write(tmp_path, [("我们昨天在图书馆里看了一整天的书", "We read in the library all day yesterday")] * 9)
+    files[0].write_bytes(files[0].read_text(encoding="utf-8").encode("gbk"))
+    message = complaint("doctor", *files)
+    assert f"{files[0]}: expected text in UTF-8; got text in GBK" in message
+    assert f"iconv -f GBK -t UTF-8 {files[0]}" in message
 
 
 def test_mistakes_are_told_in_one_line(tmp_path):

@@ -13,9 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from commands import complaint, sixfold
+from commands import complaint, run_here, sixfold
+from small_translators import shared_models
 
 from sixfold import modelfile
+from sixfold.cli.translate import input_of
+from sixfold.errors import DataError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 import toy_translation as toy
@@ -74,9 +77,114 @@ def test_a_text_keeps_its_lines_and_may_be_empty(model):
     assert translate(model, "").stdout == "\n"
 
 
-def test_what_is_no_file_is_a_text_and_what_looks_like_one_gets_a_word_of_warning(model):
-    assert "there is no file letter.txt" in translate(model, "letter.txt").stderr
-    assert translate(model, "我" * 300).stdout  # too long for the name of a file
+@pytest.mark.parametrize("name", ["letter.txt", "nosuch.md", "REPORT.DOCX", "train.zh", "./notes", "/etc/nosuch"])
+def test_what_looks_like_a_missing_file_is_an_error_unless_it_is_said_to_be_text(name, model, tmp_path):
+    out = tmp_path / "out.md"
+    message = complaint("translate", "--model", model, name, "--output", out)
+    assert f"error: {name}: no such file" in message
+    assert "hint: to translate these words themselves, add --text" in message
+    assert not out.exists()
+    if name == "nosuch.md":
+        assert translate(model, name, "--text", "--output", out).stdout == ""
+        assert out.exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hello.World",
+        "e.g.",
+        "and/or",
+        "Node.js",
+        "https://x.org/a.md",
+        "看README.md",
+        "so it goes.txt",
+        "我" * 300,
+        "...",
+    ],
+)
+def test_words_with_dots_and_strokes_are_no_files(text):
+    assert input_of(text) is None
+
+
+def test_a_path_into_a_folder_that_exists_is_a_missing_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert input_of("docs/guide") is None
+    (tmp_path / "docs").mkdir()
+    with pytest.raises(DataError, match="docs/guide: no such file"):
+        input_of("docs/guide")
+
+
+def test_several_texts_are_told_apart_from_one_without_quotes(model):
+    assert "hint: put quotes around the text" in complaint("translate", "--model", model, "Hello", "world")
+    quoted = complaint("translate", "--model", model, "How are you?", "I am fine.")
+    assert "quotes" not in quoted
+    assert "hint: translate one text at a time" in quoted
+    assert "nosuch.md: no such file" in complaint("translate", "--model", model, __file__, "nosuch.md", "-o", "x")
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ("我们昨天在图书馆里看了一整天的书\n".encode("gbk"), "text in GBK"),
+        ("我们昨天在图书馆里看了一整天的书\n".encode("utf-16"), "text in UTF-16"),
+        (b"\x7fELF\x02\x01\x01" + bytes(99), "an ELF program"),
+    ],
+)
+def test_what_is_not_utf8_text_is_refused_from_a_file_and_a_pipe(data, words, model, tmp_path):
+    path, out = tmp_path / "in.txt", tmp_path / "out.txt"
+    path.write_bytes(data)
+    assert f"{path}: expected text in UTF-8; got {words}" in complaint("translate", "-m", model, path, "-o", out)
+    document = path.rename(tmp_path / "in.md")
+    assert f"{document}: expected text in UTF-8; got {words}" in complaint("translate", "-m", model, document)
+    for more in ([], ["--output", out], ["--format", "markdown"]):
+        done = subprocess.run([*COMMAND, "--model", model, *more], input=data, capture_output=True, timeout=60)
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert f"standard input: expected text in UTF-8; got {words}" in done.stderr.decode()
+    assert {each.name for each in tmp_path.iterdir() if each.name != "cache"} == {"in.md"}
+
+
+@pytest.fixture(scope="module")
+def both_ways(tmp_path_factory):
+    """A model that says it translates between Chinese and English; what it says does not matter."""
+    return shared_models(tmp_path_factory)["tagged"]
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "words"),
+    [
+        ("Ich habe heute leider keine Zeit für dich.", [], "seems to be in German"),
+        ("今日はとても天気がいいですね。", [], "seems to be in Japanese"),
+        ("我们昨天去了图书馆。", ["--to", "zh"], "is in Chinese already"),
+        ("We went to the library yesterday.", ["--to", "en"], "is in English already"),
+    ],
+)
+def test_a_language_that_the_model_does_not_read_is_warned_of_and_strictly_refused(
+    text, more, words, both_ways, tmp_path, capsys
+):
+    said = run_here(capsys, "translate", "-m", both_ways, text, *more, "--json")
+    kinds = [each["kind"] for each in json.loads(said.out)["warnings"]]
+    assert {"language", "same-language"} & set(kinds)
+    assert f"warning: the text {words}" in said.err
+    said = run_here(capsys, "translate", "-m", both_ways, text, *more, "--strict", status=2)
+    assert said.out == ""
+    assert f"error: the text {words}" in said.err
+    path = tmp_path / "in.txt"
+    path.write_text(f"42\n\n{text}\n{text}\n", encoding="utf-8")
+    done = translate(both_ways, path, *more)
+    assert f"warning: {path}:3: the text {words}" in done.stderr
+    assert "; and 1 lines more" in done.stderr
+    out = tmp_path / "out.txt"
+    assert f"error: {path}:3: the text {words}" in complaint(
+        "translate", "-m", both_ways, path, *more, "--strict", "--output", out
+    )
+    document = path.rename(tmp_path / "in.md")
+    if "--to" not in more:
+        assert f"warning: {document}:3: the text {words}" in translate(both_ways, document, *more).stderr
+        assert f"error: {document}:3: the text {words}" in complaint(
+            "translate", "-m", both_ways, document, "--strict", "--output", out
+        )
+    assert not out.exists()
 
 
 def test_a_text_as_json_has_its_tokens_and_its_alignment(model):
@@ -140,7 +248,7 @@ def test_a_byte_order_mark_is_no_text(model):
 def test_bytes_that_are_not_utf8_are_replaced_and_counted_once(model):
     done = piped(model, f"{SOURCES[0]}\n".encode() + b"1\xff\xfe2\n3\x80\n")
     assert done.stdout.decode() == f"{TARGETS[0]}\n1\ufffd\ufffd2\n3\ufffd\n"
-    assert done.stderr.decode() == "warning: 3 bytes are not UTF-8 and became U+FFFD, first in line 2\n"
+    assert done.stderr.decode() == ("warning: standard input:2: 3 bytes from here on are not UTF-8 and became U+FFFD\n")
 
 
 def test_a_nul_is_a_character_like_others(model):
@@ -350,7 +458,9 @@ def test_a_line_that_no_model_reads_stays_as_it_is(model, tmp_path):
     modelfile.save(other, file.config, file.weights(), file.tokenizer, card)
     done = piped(model, f"{SOURCES[0]}\nПривет, мир\n{SOURCES[1]}\n".encode(), "--model", other)
     assert done.stdout.decode() == f"{TARGETS[0]}\nПривет, мир\n{TARGETS[1]}\n"
-    assert done.stderr.decode() == "warning: direction: 1 lines\n"
+    assert done.stderr.decode() == (
+        "warning: standard input:2: no model reads this language; the line stays as it is\n"
+    )
 
 
 def test_mistakes_are_one_line(model, files, tmp_path):

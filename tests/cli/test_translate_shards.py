@@ -51,7 +51,7 @@ def test_plain_lines_become_what_they_become_alone(model, shards, tmp_path):
     said = translate(model, *shards, "--output", tmp_path / "out")
     translate(model, shards[0], "--output", tmp_path / "alone.txt")
     assert (tmp_path / "out" / "a.txt").read_bytes() == (tmp_path / "alone.txt").read_bytes()
-    assert f"warning: 1 bytes are not UTF-8 and became U+FFFD, first in {shards[0]}:3\n" in said
+    assert f"warning: {shards[0]}:3: 1 bytes from here on are not UTF-8" in said
 
 
 def test_a_field_is_named_and_one_file_will_do(model, shards, tmp_path):
@@ -71,7 +71,7 @@ def test_warnings_are_kinds_in_the_record(model, shards, tmp_path):
     first, second = map(json.loads, (tmp_path / "out" / "b.jsonl").read_text(encoding="utf-8").splitlines())
     assert "numbers" in first["warnings"]
     assert "warnings" not in second
-    assert "warning: numbers: 1 lines" in said
+    assert f"warning: {shards[1]}:1: figures are missing: 12345, 67890\n" in said
 
 
 def test_format_text_takes_json_for_text(model, shards, tmp_path):
@@ -109,15 +109,15 @@ def test_mistakes_are_one_line(model, shards, tmp_path):
     def said(*arguments):
         return complaint("translate", "--model", model, *arguments)
 
-    assert "'hello', which is no file\nhint: put the text in quotes" in complaint("translate", "hello", "world")
-    assert "'-', which is no file" in said(shards[0], "-", "--output", out)
+    assert "'hello' is no file\nhint: put quotes around the text" in complaint("translate", "hello", "world")
+    assert "'-' is no file" in said(shards[0], "-", "--output", out)
     assert "--workers, --field: expected files" in said("--workers", "ray")
     assert "--workers: expected ray, or left out; got 'dask'" in said(*shards, "--output", out, "--workers", "dask")
     assert "--output: expected a folder" in said(*shards)
     assert "--output: " in said(*shards, "--output", shards[0])
     assert "expected another folder than that of" in said(*shards, "--output", tmp_path)
     assert "a document of the format html" in said(shards[0], page, "--output", out)
-    assert "got a packed file" in said(shards[0], packed, "--output", out)
+    assert "got a file packed by gzip" in said(shards[0], packed, "--output", out)
     assert "got a folder" in said(shards[0], tmp_path / "folder", "--output", out)
     assert "2 files have this name" in said(shards[0], shards[0], "--output", out)
     assert "expected none of --json" in said(*shards, "--output", out, "--json")

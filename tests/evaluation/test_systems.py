@@ -97,8 +97,17 @@ def test_a_test_set_that_cannot_be_used_says_where(tmp_path, files, message):
         read_set(paths)
 
 
-def test_another_encoding_is_named_with_its_line(tmp_path):
+def test_another_encoding_is_named(tmp_path):
     source = written(tmp_path / "a.zh", "ok\n我爱茶\n", "gb18030")
+    with pytest.raises(DataError, match=r"a\.zh: expected text in UTF-8; got text in GBK"):
+        read_set([source, written(tmp_path / "a.en", "ok\nI love tea\n")])
+    with pytest.raises(DataError, match=r"a\.zh: expected text in UTF-8; got text in GBK"):
+        read_translations(source, 2)
+
+
+def test_a_damaged_line_is_named(tmp_path):
+    source = tmp_path / "a.zh"
+    source.write_bytes("我爱茶\n我".encode() + b"\xff\n")
     with pytest.raises(DataError, match=r"a\.zh:2: expected UTF-8"):
         read_set([source, written(tmp_path / "a.en", "ok\nI love tea\n")])
     with pytest.raises(DataError, match=r"a\.zh:2: expected UTF-8"):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, cast, get_args
 
 import typer
 from rich.console import Console
@@ -15,6 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from sixfold import modelfile, tensorfile
 from sixfold.config import Algorithm, TokenizerConfig
 from sixfold.errors import ConfigError, DataError, ModelFileError
+from sixfold.text.encodings import check_utf8
 from sixfold.text.lines import decode_line, read_lines
 from sixfold.text.tokenizer import Tokenizer
 
@@ -100,5 +102,6 @@ def _lines(files: list[Path]) -> Iterator[str]:
 def _stdin() -> Iterator[str]:
     if sys.stdin is None:
         raise DataError("standard input: expected lines of text; it is closed")
+    check_utf8(cast(io.BufferedReader, sys.stdin.buffer).peek(), "standard input")
     for number, raw in enumerate(sys.stdin.buffer, start=1):
         yield decode_line(raw, f"standard input:{number}").rstrip("\r\n")

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,17 +19,28 @@ from sixfold import modelfile, tensorfile
 from sixfold.cli.translate_file import Job, Partial, Reader, progress, size_of
 from sixfold.config import Compute, TranslateOptions
 from sixfold.errors import ConfigError, DataError, RequestError, SixfoldError
+from sixfold.text.encodings import SAMPLE, check_utf8
+from sixfold.text.languages import DENSE, letters
 from sixfold.text.sentences import is_spaced
 from sixfold.translation.document import FORMATS, check_columns, format_of, translate_document
 from sixfold.translation.glossary import Glossary
-from sixfold.translation.lines import Lines
+from sixfold.translation.lines import UNREAD, Lines, Occurrences, add_occurrence, check_strict, refused
+from sixfold.translation.lines import report as warnings_of
 from sixfold.translation.memory import Memory
 from sixfold.translation.result import Translation
 from sixfold.translation.translator import Device, Translator, shipped
 
 ALTERNATIVES = 5
+BINARY_FORMAT = "docx"  # the one format of documents that is not text
 STANDARD = Path("-")
-PACKED = {b"\x1f\x8b": "gzip -dc", b"\xfd7zXZ": "xz -dc", b"\x28\xb5\x2f\xfd": "zstd -dc", b"BZh": "bzip2 -dc"}
+# Endings of file names that a text of one word hardly has. Those of programs are left out: Node.js is a word.
+OTHER_SUFFIXES = (
+    ".txt .text .log .rst .tex .adoc .org .rtf .doc .odt .pdf .epub .xls .xlsx .ods .ppt .pptx .odp .xml .jsonl "
+    ".ndjson .tmx .toml .ini .cfg .conf .properties .resx .strings .ass .sub .sbv .ttml .gz .xz .zst .bz2 .zip .7z "
+    ".tar .tgz .rar .png .jpg .jpeg .gif .webp .mp3 .mp4 .wav .safetensors .zh .en .de .fr .es .ja .ko .ru .pt .cs "
+    ".pl .ar .src .tgt"
+)
+FILE_SUFFIXES = {*OTHER_SUFFIXES.split(), *(suffix for each in FORMATS.values() for suffix in each.suffixes)}
 LIKE_A_FILE = re.compile(r"[\w./\\~-]+\.[A-Za-z]\w{0,4}")
 
 
@@ -51,6 +63,7 @@ class Wish:
     glossary: Glossary | None = None
     memory: Memory | None = None
     columns: tuple[str, ...] = ()
+    strict: bool = False
 
     def said(self, translator: Translator, text: str) -> Translation:
         """Of a text that is not in a file."""
@@ -95,13 +108,21 @@ def translate(
     device: Annotated[str | None, typer.Option(help="auto, cpu or cuda; left out: cpu for a text, else auto.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Left out: as many as there are cores.")] = None,
     compute: Annotated[str, typer.Option(help=f"{', '.join(get_args(Compute))}.")] = "int8",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="A text in a language that the model does not read is an error.")
+    ] = False,
+    as_text: Annotated[
+        bool, typer.Option("--text", help="The argument is a text, also where it looks like the name of a file.")
+    ] = False,
     workers: Annotated[str | None, typer.Option(help="ray: many processes, on this machine or a cluster.")] = None,
     field: Annotated[str | None, typer.Option(help="What to translate of .jsonl files; left out: text.")] = None,
 ) -> None:
     """Translate a text, a file or a pipe: one line in, one line out."""
     if compute not in get_args(Compute):
         raise ConfigError(f"--compute: expected one of {', '.join(get_args(Compute))}; got {compute!r}")
-    shards = shards_of(texts, workers is not None or field is not None)
+    inputs = [None if as_text else input_of(text) for text in texts]
+    check_inputs(texts, inputs, workers is not None or field is not None)
+    shards = [path for path in inputs if path is not None] if len(texts) > 1 or workers or field else []
     if shards and alternatives:
         raise RequestError("--alternatives: expected a text; got files", "give the text itself")
     options = TranslateOptions(beam, n_best or 1, split=split, prefix=prefix, guard=guard)
@@ -109,19 +130,19 @@ def translate(
         models or shipped(), source, target, options,
         cast(Compute, compute), cast("Device | None", device), threads, as_json, details, output, resume, form,
         None if glossary is None else Glossary.read(glossary), None if memory is None else Memory.read(memory),
-        () if columns is None else tuple(columns.split(",")),
+        () if columns is None else tuple(columns.split(",")), strict,
     )  # fmt: skip
     if shards:
         from sixfold.cli.translate_shards import translate_shards
 
         translate_shards(wish, shards, workers, field or "text")
     else:
-        translate_one(wish, texts[0] if texts else None, n_best or ALTERNATIVES if alternatives else None)
+        count = n_best or ALTERNATIVES if alternatives else None
+        translate_one(wish, texts[0] if texts else None, inputs[0] if inputs else STANDARD, count)
 
 
-def translate_one(wish: Wish, text: str | None, alternatives: int | None) -> None:
-    """A text, a file, a pipe or a terminal; of a text also some ways to go on."""
-    path = input_of(text)
+def translate_one(wish: Wish, text: str | None, path: Path | None, alternatives: int | None) -> None:
+    """Translate a text, where `path` is None, or a file, a pipe or what is typed; of a text also some ways to go on."""
     is_typed = text is None and sys.stdin is not None and sys.stdin.isatty()
     kind = None if path is None else format_of(path, wish.form)
     check(wish, is_lines=path is not None, is_typed=is_typed)
@@ -140,32 +161,53 @@ def translate_one(wish: Wish, text: str | None, alternatives: int | None) -> Non
         translate_text(wish, text or "")
 
 
-def shards_of(texts: list[str], is_wished: bool) -> list[Path]:
-    """Several files, or one where only shards can be what is meant; none: a text, a file or a pipe."""
-    if len(texts) < 2 and not is_wished:
-        return []
-    for text in texts:
-        path = input_of(text)
-        if path is None or path == STANDARD:
-            raise RequestError(f"expected a text, or files; got {text!r}, which is no file", "put the text in quotes")
-    if not texts:
+def check_inputs(texts: Sequence[str], inputs: Sequence[Path | None], needs_files: bool) -> None:
+    """Raise RequestError for several texts, or for texts among files."""
+    if needs_files and not texts:
         raise RequestError("--workers, --field: expected files; got none", "name them")
-    return [Path(text) for text in texts]
+    if len(texts) < 2 and not needs_files:
+        return
+    for text, path in zip(texts, inputs, strict=True):
+        if path is not None and path != STANDARD:
+            continue
+        if any(each.split()[1:] for each in texts):
+            hint = "translate one text at a time, or give one a line: printf '%s\\n' TEXT... | sixfold translate"
+        else:
+            hint = "put quotes around the text" if not needs_files else "name a file"
+        raise RequestError(
+            f"expected one text, or files; got {len(texts)} arguments, of which {text!r} is no file", hint
+        )
 
 
-def input_of(text: str | None) -> Path | None:
-    """The file that is meant, `-` for standard input; None where it is the text itself."""
-    if text is None:
-        return STANDARD
+def input_of(text: str) -> Path | None:
+    """The file that an argument names, STANDARD for `-`, and None where the argument is the text itself."""
     path = Path(text)
     try:
         if not text or (path != STANDARD and not path.exists()):
+            if is_missing_file(text):
+                raise DataError(f"{text}: no such file", "to translate these words themselves, add --text")
             return None
     except (OSError, ValueError):  # too long for a name, or with a NUL
         return None
     if path.is_dir():
         raise ConfigError(f"{path}: expected a text or a file; got a folder", "name one of its files")
     return path
+
+
+def is_missing_file(text: str) -> bool:
+    """Whether an argument that names no file looks like a name all the same: by its ending, or as a path.
+
+    Words such as `e.g.`, `Node.js`, `and/or` or a URL do not, nor does anything with a space or a Han character.
+    """
+    if re.search(r"\s|://", text) or letters(*DENSE).search(text) or not text.isprintable():
+        return False
+    path = Path(text)
+    if path.stem and path.suffix.lower() in FILE_SUFFIXES:
+        return True
+    folder, separator, name = text.replace("\\", "/").rpartition("/")
+    if not separator or not name:
+        return False
+    return folder in ("", ".", "..", "~") or folder.startswith(("/", "./", "../", "~/")) or Path(folder).is_dir()
 
 
 def check(wish: Wish, is_lines: bool, is_typed: bool) -> None:
@@ -196,6 +238,8 @@ def translate_text(wish: Wish, text: str) -> None:
 def shown(wish: Wish, translation: Translation) -> str:
     """For a terminal or a program; what to be wary of goes to standard error."""
     for notice in translation.warnings:
+        if wish.strict and notice.kind in UNREAD:
+            raise refused(notice.message)
         print(f"warning: {notice.message}", file=sys.stderr)
     if wish.as_json:
         return json.dumps(translation.to_dict(details=True), ensure_ascii=False)
@@ -254,18 +298,19 @@ def translate_file(wish: Wish, path: Path) -> None:
         size = size_of(descriptor)
         partial = begun(wish, path, size) if wish.output is not None else None
         asked = Lines(wish.translator("auto"), wish.source, wish.target, wish.options, wish.glossary, wish.memory)
-        job = Job(asked, wish.as_json, wish.details)
+        asked.name = name_of(path)
+        job = Job(asked, wish.as_json, wish.details, wish.strict)
         is_shown = sys.stderr.isatty() and (partial is not None or not sys.stdout.isatty())
         opened = partial.writing() if partial else nullcontext(sys.stdout.buffer)
         try:
             with progress(size, is_shown) as advance, opened as out:
                 job.lines = partial.lines if partial else 0
-                job.run(Reader(descriptor, job.lines), out, advance)
+                job.run(Reader(descriptor, name_of(path), job.lines), out, advance)
         except KeyboardInterrupt:
             if partial is not None:
                 print(f"stopped after {job.lines} lines; the same command with --resume goes on", file=sys.stderr)
             raise
-    for line in job.report():
+    for line in asked.report():
         print(f"warning: {line}", file=sys.stderr)
 
 
@@ -279,20 +324,32 @@ def translate_whole(wish: Wish, path: Path, form: str) -> None:
     if wish.output is not None:
         tensorfile.check_target(wish.output)
     with ExitStack() as stack:
-        data = read_all(open_input(path, stack))
+        data = read_all(open_input(path, stack, is_binary=form == BINARY_FORMAT))
+        if form != BINARY_FORMAT:
+            check_utf8(data[:SAMPLE], name_of(path))
         translator = stack.enter_context(wish.translator("auto"))
         said, report = translate_document(
             translator, data, form, wish.source, wish.target, wish.options,
             path.name if path != STANDARD else "input", wish.glossary, wish.memory, wish.columns,
         )  # fmt: skip
+    found: dict[str, Occurrences] = {}
+    for line, notice in report.notices:
+        add_occurrence(found, notice.kind, Occurrences(1, f"{name_of(path)}:{line}", notice.message))
+    if wish.strict:
+        check_strict(found)
     if wish.output is None:
         sys.stdout.buffer.write(said)
         sys.stdout.buffer.flush()
     else:
         with tensorfile.atomic(wish.output) as file:
             file.write(said)
-    for line in report.lines():
-        print(f"warning: {line}", file=sys.stderr)
+    for warning in warnings_of(0, "", found):
+        print(f"warning: {warning}", file=sys.stderr)
+
+
+def name_of(path: Path) -> str:
+    """What messages call an input."""
+    return str(path) if path != STANDARD else "standard input"
 
 
 def read_all(descriptor: int) -> bytes:
@@ -300,25 +357,19 @@ def read_all(descriptor: int) -> bytes:
         return file.read()
 
 
-def open_input(path: Path, stack: ExitStack) -> int:
+def open_input(path: Path, stack: ExitStack, is_binary: bool = False) -> int:
+    """The descriptor of a file that begins like text in UTF-8, or of standard input, which its reader checks."""
     if path == STANDARD:
         if sys.stdin is None:
             raise DataError("input: standard input is closed", "name a file")
         return sys.stdin.fileno()
     try:
         file = stack.enter_context(path.open("rb", buffering=0))
-        if path.is_file():
-            refuse_packed(path, os.pread(file.fileno(), 8, 0))
+        if path.is_file() and not is_binary:
+            check_utf8(os.pread(file.fileno(), SAMPLE, 0), str(path))
         return file.fileno()
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}") from None
-
-
-def refuse_packed(path: Path, beginning: bytes) -> None:
-    """Its bytes would be translated as if they were text."""
-    for magic, tool in PACKED.items():
-        if beginning.startswith(magic):
-            raise DataError(f"{path}: expected text; got a packed file", f"{tool} {path} | sixfold translate -")
 
 
 def begun(wish: Wish, path: Path, size: int | None) -> Partial:

@@ -17,7 +17,8 @@ from typing import Any, BinaryIO
 from sixfold import tensorfile
 from sixfold.errors import ConfigError, DataError
 from sixfold.restart import changes, hold
-from sixfold.translation.lines import Lines, report
+from sixfold.text.encodings import check_utf8
+from sixfold.translation.lines import Lines, check_strict
 from sixfold.translation.result import Translation
 
 CHUNK = 1 << 16
@@ -29,14 +30,16 @@ ROOM = 1 << 18  # bytes of a window, where lines are long
 class Reader:
     """Lines of a file or pipe, with their line feeds. It reads ahead, but not far, and hands out what is there."""
 
-    def __init__(self, descriptor: int, skip: int = 0) -> None:
+    def __init__(self, descriptor: int, name: str, skip: int = 0) -> None:
+        """Start reading. `name` is what messages call the input; the first `skip` lines are not handed out."""
+        self.name = name
         self.skipped = [0, 0]  # lines and bytes of an earlier start's work
         self._skip = skip
         self._descriptor = descriptor
         self._lines: deque[bytes] = deque()
         self._held = 0
         self._ended = False
-        self._error: OSError | None = None
+        self._error: DataError | None = None
         self._changed = threading.Condition()
         threading.Thread(target=self._run, daemon=True).start()
 
@@ -47,7 +50,7 @@ class Reader:
             yield window
             most = min(2 * most, WINDOW)
         if self._error is not None:
-            raise DataError(f"input: {self._error.strerror}")
+            raise self._error
 
     def _take(self, most: int) -> list[bytes]:
         with self._changed:
@@ -65,7 +68,11 @@ class Reader:
         rest: list[bytes] = []
         try:
             # Not through sys.stdin, whose lock a thread that waits for input would hold while Python shuts down.
+            is_first = True
             while chunk := os.read(self._descriptor, CHUNK):
+                if is_first:
+                    check_utf8(chunk, self.name)
+                    is_first = False
                 whole, feed, tail = chunk.rpartition(b"\n")
                 if feed:
                     self._put([line + b"\n" for line in b"".join([*rest, whole]).split(b"\n")])
@@ -73,6 +80,8 @@ class Reader:
                 rest.append(tail)
             self._put([last] if (last := b"".join(rest)) else [])
         except OSError as error:
+            self._error = DataError(f"{self.name}: {error.strerror}")
+        except DataError as error:
             self._error = error
         with self._changed:
             self._ended = True
@@ -96,6 +105,7 @@ class Job:
     asked: Lines
     as_json: bool = False
     details: bool = False
+    strict: bool = False  # a line in a language that is not read ends the work
     lines: int = 0  # so far, those of an earlier start included
 
     def run(self, reader: Reader, out: BinaryIO, advance: Callable[[int, int], None]) -> None:
@@ -107,7 +117,9 @@ class Job:
                 before = 0
             first = self.lines + 1
             texts = [self.asked.decoded(raw.removesuffix(b"\n"), first + index) for index, raw in enumerate(window)]
-            said = [self._written(translation) for translation in self.asked.translate(texts)]
+            said = [self._written(translation) for translation in self.asked.translate(texts, first)]
+            if self.strict:
+                check_strict(self.asked.notices)
             ends = ["\n" if raw.endswith(b"\n") else "" for raw in window]
             assert len(said) == len(window)
             assert not any("\n" in line for line in said)
@@ -120,10 +132,6 @@ class Job:
                 f"input: expected more than the {before} lines that are translated already; got {reader.skipped[0]}",
                 "give the input that the work was begun with",
             )
-
-    def report(self) -> Iterator[str]:
-        """Of what a reader should be wary."""
-        yield from report(self.asked.foreign_bytes, f"line {self.asked.foreign_line}", self.asked.notices)
 
     def _written(self, translation: Translation) -> str:
         if self.as_json:
@@ -161,7 +169,14 @@ class Partial:
                 facts.write(json.dumps(self._made_from, indent=1, ensure_ascii=False).encode())
             self.lines, size = whole_lines(self.path)
             file.truncate(size)
-            yield file
+            try:
+                yield file
+            except BaseException:
+                file.flush()
+                if not self.path.stat().st_size:  # there is nothing to go on with
+                    self.path.unlink()
+                    self.facts.unlink(missing_ok=True)
+                raise
             file.flush()
             os.fsync(file.fileno())
         self.path.replace(self.final)

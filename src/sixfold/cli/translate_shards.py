@@ -9,11 +9,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sixfold import modelfile
-from sixfold.cli.translate import Wish, refuse_packed
+from sixfold.cli.translate import Wish
 from sixfold.cli.translate_file import progress
 from sixfold.errors import ConfigError, DataError, RequestError
+from sixfold.text.encodings import SAMPLE, check_utf8
 from sixfold.translation.blocks import Done, Order, Tally, carry_out_here
 from sixfold.translation.document import format_of
+from sixfold.translation.lines import check_strict
 from sixfold.translation.opening import choose_device
 from sixfold.translation.ray_workers import carry_out_by_ray
 from sixfold.translation.shards import Block, Plan
@@ -40,6 +42,8 @@ def translate_shards(wish: Wish, shards: Sequence[Path], workers: str | None, fi
             with progress(size, sys.stderr.isatty(), with_rate=True) as advance:
                 for done in carried_out(order, blocks, workers, wish.threads):
                     tally.add(plan, done)
+                    if wish.strict:
+                        check_strict(tally.notices)
                     advance(done.size, done.lines)
     except KeyboardInterrupt:
         print(f"stopped after {tally.lines} lines; the same command goes on", file=sys.stderr)
@@ -71,7 +75,7 @@ def check_shards(wish: Wish, shards: Sequence[Path], workers: str | None) -> Pat
         if not shard.is_file():
             raise DataError(f"{shard}: expected a file that can be read twice; got something else", "name a file")
         with shard.open("rb") as file:
-            refuse_packed(shard, file.read(8))
+            check_utf8(file.read(SAMPLE), str(shard))
     return wish.output
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from sixfold.errors import DataError
+from sixfold.text.encodings import SAMPLE, check_utf8
 
 Progress = Callable[[int], None]
 
@@ -14,6 +15,7 @@ def read_lines(path: Path, advance: Progress | None = None) -> Iterator[str]:
     """Yield lines without their line ends. `advance` is told the bytes read, for a progress bar."""
     try:
         with path.open("rb") as file:
+            check_utf8(file.peek(SAMPLE), str(path))
             for number, raw in enumerate(file, start=1):
                 if advance is not None:
                     advance(len(raw))

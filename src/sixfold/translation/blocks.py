@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
@@ -17,7 +16,7 @@ from sixfold import modelfile, tensorfile
 from sixfold.config import Compute, TranslateOptions
 from sixfold.errors import ModelFileError
 from sixfold.translation.glossary import Glossary
-from sixfold.translation.lines import Lines, report
+from sixfold.translation.lines import Lines, Occurrences, add_occurrence, report
 from sixfold.translation.memory import Memory
 from sixfold.translation.opening import Device
 from sixfold.translation.records import text_of, with_translation
@@ -62,7 +61,7 @@ class Done(NamedTuple):
     number: int
     size: int
     lines: int
-    notices: Mapping[str, int]
+    notices: Mapping[str, Occurrences]
     foreign_bytes: int = 0
     foreign_line: int = 0
 
@@ -88,6 +87,7 @@ class Worker:
             return Done(name, block.number, block.size, block.lines, {})
         order = self.order
         lines = Lines(self._translator, order.source, order.target, order.options, order.glossary, order.memory)
+        lines.name = str(block.shard)
         written = "".join(self._records(block, lines) if name in order.records else self._plain(block, lines))
         with tensorfile.atomic(part) as file:
             file.write(written.encode())
@@ -96,7 +96,7 @@ class Worker:
     def _plain(self, block: Block, lines: Lines) -> Iterator[str]:
         raw = read_block(block)
         texts = [lines.decoded(each.removesuffix(b"\n"), number) for number, each in enumerate(raw, start=block.first)]
-        for each, said in zip(raw, lines.translate(texts), strict=True):
+        for each, said in zip(raw, lines.translate(texts, block.first), strict=True):
             yield said.text + ("\n" if each.endswith(b"\n") else "")
 
     def _records(self, block: Block, lines: Lines) -> Iterator[str]:
@@ -105,7 +105,7 @@ class Worker:
             text_of(line, self.order.field, f"{block.shard}:{number}")
             for number, line in enumerate(shown, start=block.first)
         ]
-        for line, said in zip(shown, lines.translate(texts), strict=True):
+        for line, said in zip(shown, lines.translate(texts, block.first), strict=True):
             yield with_translation(line, said.text, list(dict.fromkeys(notice.kind for notice in said.warnings)))
 
     def close(self) -> None:
@@ -151,12 +151,13 @@ class Tally:
     lines: int = 0
     foreign_bytes: int = 0
     foreign_place: str = ""
-    notices: Counter[str] = field(default_factory=Counter)
+    notices: dict[str, Occurrences] = field(default_factory=dict)
 
     def add(self, plan: Plan, done: Done) -> None:
         """And let the plan know."""
         self.lines += done.lines
-        self.notices.update(done.notices)
+        for kind, found in done.notices.items():
+            add_occurrence(self.notices, kind, found)
         if done.foreign_bytes and not self.foreign_bytes:
             self.foreign_place = f"{plan.shards[done.shard]}:{done.foreign_line}"
         self.foreign_bytes += done.foreign_bytes

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from sixfold.engines.engine import Engine
 from sixfold.errors import RequestError
 from sixfold.modelfile import ModelFile
+from sixfold.text.identification import name_of, other_language
 from sixfold.text.languages import SCRIPTS, guess_language
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.translation.confidence import Confidence, of_card
 from sixfold.translation.plan import replace_surrogates
+from sixfold.translation.result import Notice
 
 Languages = tuple[str, str]
 
@@ -89,10 +91,23 @@ def choose(directions: Mapping[Languages, Direction], text: str, source: str | N
         return fitting[0]
     reading = _reading(fitting, guess)
     if len(reading) != 1:
+        seems = "" if reading else f"; it seems to be in {name_of(guess)}"
         raise RequestError(
-            f"direction: cannot tell which of {known} this text wants", "name the languages with source and target"
+            f"direction: cannot tell which of {known} this text wants{seems}",
+            "name the languages with source and target",
         )
     return reading[0]
+
+
+def language_notices(text: str, languages: Languages) -> list[Notice]:
+    """A notice where a text surely is not in the source language: kind `same-language` or `language`."""
+    found = other_language(text, languages[0])
+    if not found:
+        return []
+    if found == re.split("[-_]", languages[1].lower())[0]:
+        return [Notice("same-language", f"the text is in {name_of(found)} already, the language to translate into")]
+    read = name_of(re.split("[-_]", languages[0].lower())[0])
+    return [Notice("language", f"the text seems to be in {name_of(found)}; the model reads {read}")]
 
 
 def listed(directions: Mapping[Languages, Direction]) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import codecs
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from sixfold.config import TranslateOptions
 from sixfold.errors import RequestError
@@ -14,10 +14,20 @@ from sixfold.translation.memory import Memory
 from sixfold.translation.result import Notice, Translation
 from sixfold.translation.translator import Translator
 
+UNREAD = ("language", "same-language", "direction")  # kinds of notices that a strict caller takes for errors
+
+
+class Occurrences(NamedTuple):
+    """How many lines have a notice of one kind, and where and what the first was."""
+
+    lines: int
+    where: str  # file:line
+    message: str
+
 
 @dataclass
 class Lines:
-    """What is asked for each line, and what is to be told at the end."""
+    """Translates the lines of one input, and collects what is to be told about them at the end."""
 
     translator: Translator
     source: str | None
@@ -25,11 +35,13 @@ class Lines:
     options: TranslateOptions
     glossary: Glossary | None = None
     memory: Memory | None = None
-    notices: Counter[str] = field(default_factory=Counter)
+    name: str = "input"  # of the file, for messages
+    notices: dict[str, Occurrences] = field(default_factory=dict)
     foreign_bytes: int = 0  # that are not UTF-8
     foreign_line: int = 0  # the first with any
 
     def decoded(self, raw: bytes, number: int) -> str:
+        """A line as text; bytes that are not UTF-8 are replaced and counted."""
         if number == 1:
             raw = raw.removeprefix(codecs.BOM_UTF8)
         try:
@@ -39,18 +51,23 @@ class Lines:
             self.foreign_line = self.foreign_line or number
             return raw.decode(errors="replace")
 
-    def translate(self, texts: Iterable[str]) -> Iterator[Translation]:
-        """A line in a language that no model reads stays as it is."""
+    def translate(self, texts: Iterable[str], first: int) -> Iterator[Translation]:
+        """The translation of every line; `first` is the number of the first. What no model reads stays as it is."""
         asked = [(text, self._is_told(text)) for text in texts]
         wanted = [text for text, is_told in asked if is_told]
         found = iter(
             self.translator.translate_batch(wanted, self.source, self.target, self.options, self.glossary, self.memory)
         )
-        unread = (Notice("direction", "no model reads this language"),)
-        for text, is_told in asked:
+        unread = (Notice("direction", "no model reads this language; the line stays as it is"),)
+        for number, (text, is_told) in enumerate(asked, start=first):
             said = next(found) if is_told else Translation(text, text, 0.0, ("", ""), warnings=unread)
-            self.notices.update({notice.kind for notice in said.warnings})
+            for kind, message in {notice.kind: notice.message for notice in said.warnings}.items():
+                add_occurrence(self.notices, kind, Occurrences(1, f"{self.name}:{number}", message))
             yield said
+
+    def report(self) -> Iterator[str]:
+        """What a reader of the translation should be wary of, each with the first place of its kind."""
+        return report(self.foreign_bytes, f"{self.name}:{self.foreign_line}", self.notices)
 
     def _is_told(self, text: str) -> bool:
         try:
@@ -60,9 +77,27 @@ class Lines:
         return True
 
 
-def report(foreign_bytes: int, where: str, notices: Mapping[str, int]) -> Iterator[str]:
-    """Of what a reader should be wary."""
+def add_occurrence(notices: dict[str, Occurrences], kind: str, more: Occurrences) -> None:
+    """Count more lines with a notice; the first place stays."""
+    known = notices.get(kind)
+    notices[kind] = more if known is None else known._replace(lines=known.lines + more.lines)
+
+
+def report(foreign_bytes: int, where: str, notices: Mapping[str, Occurrences]) -> Iterator[str]:
+    """What a reader of a translation should be wary of, the commonest first."""
     if foreign_bytes:
-        yield f"{foreign_bytes} bytes are not UTF-8 and became U+FFFD, first in {where}"
-    for kind, count in Counter(notices).most_common():
-        yield f"{kind}: {count} lines"
+        yield f"{where}: {foreign_bytes} bytes from here on are not UTF-8 and became U+FFFD"
+    for found in sorted(notices.values(), key=lambda found: -found.lines):
+        yield f"{found.where}: {found.message}" + (f"; and {found.lines - 1} lines more" if found.lines > 1 else "")
+
+
+def check_strict(notices: Mapping[str, Occurrences]) -> None:
+    """Raise RequestError where the language of a line is none that is read, or is the target's already."""
+    for kind in UNREAD:
+        if kind in notices:
+            raise refused(f"{notices[kind].where}: {notices[kind].message}")
+
+
+def refused(message: str) -> RequestError:
+    """The error that a notice about the language becomes with --strict."""
+    return RequestError(message, "without --strict it is translated all the same, with a warning")

@@ -12,7 +12,7 @@ from sixfold.config import Compute, TranslateOptions
 from sixfold.engines.engine import Engine
 from sixfold.errors import RequestError
 from sixfold.text.sentences import is_spaced
-from sixfold.translation.direction import Direction, check_told, choose, directions_of
+from sixfold.translation.direction import Direction, check_told, choose, directions_of, language_notices
 from sixfold.translation.explain import Said, explain
 from sixfold.translation.glossary import Glossary, honour_all
 from sixfold.translation.hypotheses import Answer, decode, guard, mean_scores, notices, ways_through, with_room
@@ -254,10 +254,11 @@ class Translator:
             (each.sentence, words, each.hypotheses[0].tokens if each.known is None else ())
             for each, words in zip(answers, said[0], strict=True)
         ]
+        wary = [*language_notices(layout.text, direction.languages), *layout.notices]
         return Translation(
             layout.text, texts[0], ways[0][1], direction.languages,
             tuple(Candidate(its, total) for its, (_, total) in zip(texts, ways, strict=True) if options.n_best > 1),
-            (*layout.notices, *notices(texts[0], said[0], answers)), confidence_of(direction, answers),
+            (*wary, *notices(texts[0], said[0], answers)), confidence_of(direction, answers),
             partial(self._explain, direction, layout.text, texts[0], best),
             None if memory is None else partial(memory.matches, [each.sentence for each in answers]),
         )  # fmt: skip
