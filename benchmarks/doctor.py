@@ -223,7 +223,7 @@ def speed(data: Path, pairs: int) -> None:
         with corpus.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(islice(million(data), pairs))
         begun = time.perf_counter()
-        command = [sys.executable, "-m", "sixfold", "doctor", str(corpus), "--out", folder]
+        command = [sys.executable, "-m", "sixfold", "doctor", str(corpus), "--output", folder]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
         seconds = time.perf_counter() - begun
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20

@@ -36,7 +36,7 @@ def main() -> None:
     args.work.mkdir(parents=True, exist_ok=True)
     recipe = args.work / "laptop.toml"
     recipe.write_text(RECIPE.format(steps=args.steps), encoding="utf-8")
-    command = ["sixfold", "train", str(recipe), "--data", str(args.data), "--out", str(args.work / "run"), "--json"]
+    command = ["sixfold", "train", str(recipe), "--data", str(args.data), "--output", str(args.work / "run"), "--json"]
     began = time.perf_counter()
     program = [sys.executable, "-m", *command, "--device", "cpu"]
     done = subprocess.run(program, stdout=subprocess.PIPE, text=True, check=True)

@@ -2,7 +2,7 @@
 
 Papers on Multi30k lower-case and tokenise both sides and count with multi-bleu. `sacremoses` must be installed.
 
-    sixfold train recipes/multi30k-en-de.toml --data DATA --out runs/multi30k-en-de
+    sixfold train recipes/multi30k-en-de.toml --data DATA --output runs/multi30k-en-de
     python benchmarks/multi30k.py DATA runs/multi30k-en-de de
 """
 

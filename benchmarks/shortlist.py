@@ -31,7 +31,7 @@ Pairs = list[tuple[list[int], list[int]]]
 
 
 def prepare(args: argparse.Namespace) -> tuple[Store, Tokenizer, tuple[TextSet, ...]]:
-    """What `sixfold train --out DIR` reads; made here where it is not there."""
+    """What `sixfold train --output DIR` reads; made here where it is not there."""
     recipe = recipes.changed(recipes.load(args.recipe), "", args.set)
     preparation = Preparation(find(recipe, args.data), args.work / "data", Display(Interrupt()))
     kept = preparation.clean(recipe.config.data)

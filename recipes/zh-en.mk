@@ -13,11 +13,11 @@ $(WORK)/zh-en.safetensors: $(WORK)/packed.safetensors src/sixfold/pretrained/zh-
 	$(PYTHON) benchmarks/shipped.py $(DATA) --model $< --card $(WORK)/scores.toml
 	$(PYTHON) benchmarks/confidence.py $(DATA) --model $< --card $(WORK)/confidence.toml
 	cat $(WORK)/scores.toml $(WORK)/confidence.toml > $(WORK)/measured.toml
-	$(SIXFOLD) pack $< --out $@ --card $(WORK)/measured.toml
-	$(SIXFOLD) report $(WORK)/zh-en $(WORK)/zh-en-2 $(WORK)/zh-en-3 --out $(WORK)/report.html
+	$(SIXFOLD) pack $< --output $@ --card $(WORK)/measured.toml
+	$(SIXFOLD) report $(WORK)/zh-en $(WORK)/zh-en-2 $(WORK)/zh-en-3 --output $(WORK)/report.html
 
 $(WORK)/packed.safetensors: $(WORK)/zh-en-3/model.safetensors src/sixfold/pretrained/zh-en.card.toml
-	$(SIXFOLD) pack $< --out $@ --card src/sixfold/pretrained/zh-en.card.toml
+	$(SIXFOLD) pack $< --output $@ --card src/sixfold/pretrained/zh-en.card.toml
 
 # Audited first, so that a bad corpus is seen before an hour of a GPU is spent on it.
 $(WORK)/zh-en/model.safetensors: $(CORPORA:%=$(WORK)/audit/%/doctor.json)
@@ -25,11 +25,11 @@ $(WORK)/zh-en-2/model.safetensors: $(WORK)/bt/commonvoice.zh $(WORK)/bt/commonvo
 $(WORK)/zh-en-3/model.safetensors: $(WORK)/zh-en-2/model.safetensors
 
 $(WORK)/%/model.safetensors: recipes/%.toml | $(LINKS)
-	$(SIXFOLD) train $< --data $(WORK) --out $(@D)
+	$(SIXFOLD) train $< --data $(WORK) --output $(@D)
 	test -e $@
 
 $(WORK)/audit/%/doctor.json: | $(LINKS)
-	$(SIXFOLD) doctor $(WORK)/train/$*.tsv.xz --out $(@D) --json > /dev/null
+	$(SIXFOLD) doctor $(WORK)/train/$*.tsv.xz --output $(@D) --json > /dev/null
 
 # Text of one language, translated into the other: sources to learn from, never targets.
 $(WORK)/bt/commonvoice.zh: FROM = en

@@ -87,7 +87,7 @@ def test_a_verb_that_needs_torch_names_the_extra(tmp_path):
     (tmp_path / "pytorch_model.bin").write_bytes(b"")
     program = WITHOUT_TORCH.split("from pathlib")[0] + "from sixfold.cli.main import main; main(sys.argv[1:])"
     done = subprocess.run(
-        [sys.executable, "-c", program, "import", tmp_path, "--out", tmp_path / "m"], capture_output=True, text=True
+        [sys.executable, "-c", program, "import", tmp_path, "--output", tmp_path / "m"], capture_output=True, text=True
     )
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == "hint: pip install 'sixfold[torch]'"

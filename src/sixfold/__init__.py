@@ -78,6 +78,11 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    """The public names, whether they are imported already or not; modules of the package are not among them."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+
+
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'sixfold' has no attribute {name!r}")

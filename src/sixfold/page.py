@@ -131,7 +131,7 @@ def make_folder(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ConfigError(f"--out: {out}: expected a folder: {error.strerror}", "choose another name") from None
+        raise ConfigError(f"--output: {out}: expected a folder: {error.strerror}", "choose another name") from None
 
 
 def write(path: Path, text: str) -> None:

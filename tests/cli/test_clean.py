@@ -33,7 +33,7 @@ def files(tmp_path):
 
 
 def test_two_files_become_two_files(files, tmp_path):
-    done = clean(*files, "--out", tmp_path / "train")
+    done = clean(*files, "--output", tmp_path / "train")
     assert (done.returncode, done.stdout) == (0, "")
     assert "5 pairs read, 2 kept (40.0%)" in done.stderr
     assert "raw.zh:2" in done.stderr
@@ -42,7 +42,7 @@ def test_two_files_become_two_files(files, tmp_path):
 
 
 def test_two_files_become_a_table(files, tmp_path):
-    facts = report(*files, "--out", tmp_path / "train.tsv")
+    facts = report(*files, "--output", tmp_path / "train.tsv")
     assert facts["dropped"] | {"empty": 1, "duplicate": 1, "ratio": 1} == facts["dropped"]
     assert facts["read"] == facts["kept"] + sum(facts["dropped"].values())
     rows = (tmp_path / "train.tsv").read_text(encoding="utf-8").splitlines()
@@ -51,28 +51,30 @@ def test_two_files_become_a_table(files, tmp_path):
 
 def test_a_packed_table_becomes_two_files_named_by_script(tmp_path):
     (tmp_path / "raw.tsv.gz").write_bytes(gzip.compress("机器学习\tmachine learning\n".encode()))
-    report(tmp_path / "raw.tsv.gz", "--out", tmp_path / "v1.0")
+    report(tmp_path / "raw.tsv.gz", "--output", tmp_path / "v1.0")
     assert (tmp_path / "v1.0.zh").read_text(encoding="utf-8") == "机器学习\n"
     assert (tmp_path / "v1.0.en").read_text(encoding="utf-8") == "machine learning\n"
 
 
 def test_json_lines_are_read_by_the_languages_given(tmp_path):
     (tmp_path / "raw.jsonl").write_text('{"translation": {"de": "Hallo", "en": "Hello"}}\n')
-    report(tmp_path / "raw.jsonl", "--out", tmp_path / "x", "--source-language", "de", "--target-language", "en")
+    report(tmp_path / "raw.jsonl", "--output", tmp_path / "x", "--from", "de", "--to", "en")
     assert (tmp_path / "x.de").read_text() == "Hallo\n"
 
 
 def test_sides_of_one_language_get_names_of_their_own(tmp_path):
     (tmp_path / "raw.tsv").write_text("He go home.\tHe goes home.\n")
-    report(tmp_path / "raw.tsv", "--out", tmp_path / "x")
+    report(tmp_path / "raw.tsv", "--output", tmp_path / "x")
     assert (tmp_path / "x.src").read_text() == "He go home.\n"
     assert (tmp_path / "x.tgt").read_text() == "He goes home.\n"
 
 
 def test_filters_can_be_left_off_and_limits_changed(files, tmp_path):
-    assert "ratio" not in report(*files, "--out", tmp_path / "x.tsv", "--skip", "ratio", "--skip", "empty")["dropped"]
-    assert report(*files, "--out", tmp_path / "x.tsv", "--set", "data.max_ratio=20")["dropped"]["ratio"] == 0
-    assert report(*files, "--out", tmp_path / "x.tsv", "--set", "data.max_characters=40")["dropped"]["long"] == 1
+    assert (
+        "ratio" not in report(*files, "--output", tmp_path / "x.tsv", "--skip", "ratio", "--skip", "empty")["dropped"]
+    )
+    assert report(*files, "--output", tmp_path / "x.tsv", "--set", "data.max_ratio=20")["dropped"]["ratio"] == 0
+    assert report(*files, "--output", tmp_path / "x.tsv", "--set", "data.max_characters=40")["dropped"]["long"] == 1
 
 
 @pytest.mark.parametrize(
@@ -84,24 +86,24 @@ def test_filters_can_be_left_off_and_limits_changed(files, tmp_path):
     ],
 )
 def test_mistakes_are_one_line_and_write_nothing(more, words, files, tmp_path):
-    message = complaint("clean", *files, "--out", tmp_path / "x", *more)
+    message = complaint("clean", *files, "--output", tmp_path / "x", *more)
     assert all(word in message for word in words)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["raw.en", "raw.zh"]
 
 
 def test_an_input_is_never_written_over(files, tmp_path):
     before = files[0].read_bytes()
-    assert "expected another file than the text" in complaint("clean", *files, "--out", tmp_path / "raw")
+    assert "expected another file than the text" in complaint("clean", *files, "--output", tmp_path / "raw")
     (tmp_path / "raw.tsv").write_text("猫\tcat\n", encoding="utf-8")
-    assert "expected another file" in complaint("clean", tmp_path / "raw.tsv", "--out", tmp_path / "raw.tsv")
+    assert "expected another file" in complaint("clean", tmp_path / "raw.tsv", "--output", tmp_path / "raw.tsv")
     (tmp_path / "link.tsv").symlink_to(tmp_path / "raw.tsv")
-    assert "expected another file" in complaint("clean", tmp_path / "raw.tsv", "--out", tmp_path / "link.tsv")
+    assert "expected another file" in complaint("clean", tmp_path / "raw.tsv", "--output", tmp_path / "link.tsv")
     assert files[0].read_bytes() == before
 
 
 def test_sides_that_do_not_fit_leave_nothing_behind(files, tmp_path):
     files[0].write_text("猫\n", encoding="utf-8")
-    message = complaint("clean", *files, "--out", tmp_path / "x")
+    message = complaint("clean", *files, "--output", tmp_path / "x")
     assert "raw.zh: expected as many lines as" in message
     assert "(5); got 1" in message
     assert sorted(path.name for path in tmp_path.iterdir()) == ["raw.en", "raw.zh"]
@@ -109,7 +111,9 @@ def test_sides_that_do_not_fit_leave_nothing_behind(files, tmp_path):
 
 def test_files_that_are_missing_or_empty_are_named(files, tmp_path):
     (tmp_path / "empty.tsv").write_bytes(b"")
-    assert "no.zh: No such file" in complaint("clean", tmp_path / "no.zh", files[1], "--out", tmp_path / "x")
-    assert "expected pairs of text; it is empty" in complaint("clean", tmp_path / "empty.tsv", "--out", tmp_path / "x")
-    assert "cannot write" in complaint("clean", *files, "--out", tmp_path / "none" / "x")
-    assert "one file of pairs or two files of lines" in complaint("clean", *files, files[0], "--out", tmp_path / "x")
+    assert "no.zh: No such file" in complaint("clean", tmp_path / "no.zh", files[1], "--output", tmp_path / "x")
+    assert "expected pairs of text; it is empty" in complaint(
+        "clean", tmp_path / "empty.tsv", "--output", tmp_path / "x"
+    )
+    assert "cannot write" in complaint("clean", *files, "--output", tmp_path / "none" / "x")
+    assert "one file of pairs or two files of lines" in complaint("clean", *files, files[0], "--output", tmp_path / "x")

@@ -43,7 +43,7 @@ def tokenizer(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tokenizer")
     (folder / "zh.txt").write_text("机器学习很有趣\n我爱机器学习\n" * 20, encoding="utf-8")
     (folder / "en.txt").write_text("Machine learning is interesting\nI love machine learning\n" * 20, encoding="utf-8")
-    arguments = ["tokenizer", "train", folder / "zh.txt", folder / "en.txt", "--out", folder / "tok.json"]
+    arguments = ["tokenizer", "train", folder / "zh.txt", folder / "en.txt", "--output", folder / "tok.json"]
     done = sixfold(*arguments, "--vocab", 340, "--tag", "zh", "--tag", "en")
     assert done.returncode == 0
     assert b"(bpe)" in done.stderr
@@ -60,17 +60,17 @@ def model(tmp_path_factory):
 
 
 def test_a_tokeniser_encodes_and_decodes(tokenizer):
-    ids = text("tokenizer", "encode", "-t", tokenizer, "我爱机器学习")
-    assert text("tokenizer", "decode", "-t", tokenizer, *ids.split()) == "我爱机器学习\n"
+    ids = text("tokenizer", "encode", "-m", tokenizer, "我爱机器学习")
+    assert text("tokenizer", "decode", "-m", tokenizer, *ids.split()) == "我爱机器学习\n"
     lines = "I love\n\n  machine learning  \n"
     assert (
-        text("tokenizer", "decode", "-t", tokenizer, stdin=text("tokenizer", "encode", "-t", tokenizer, stdin=lines))
+        text("tokenizer", "decode", "-m", tokenizer, stdin=text("tokenizer", "encode", "-m", tokenizer, stdin=lines))
         == lines
     )
 
 
 def test_encoding_as_json_has_tokens_and_offsets(tokenizer):
-    first = json.loads(text("tokenizer", "encode", "-t", tokenizer, "--json", "I love 机器学习"))
+    first = json.loads(text("tokenizer", "encode", "-m", tokenizer, "--json", "I love 机器学习"))
     assert first.keys() == {"ids", "tokens", "offsets"}
     assert "".join(first["tokens"]) == " I love 机器学习"
 
@@ -78,9 +78,9 @@ def test_encoding_as_json_has_tokens_and_offsets(tokenizer):
 @pytest.mark.parametrize("algorithm", ["wordpiece", "unigram"])
 def test_other_algorithms_train_too(algorithm, tokenizer, tmp_path):
     out = tmp_path / "t.json"
-    text("tokenizer", "train", tokenizer.parent / "zh.txt", "--out", out, "--vocab", 300, "--algorithm", algorithm)
+    text("tokenizer", "train", tokenizer.parent / "zh.txt", "--output", out, "--vocab", 300, "--algorithm", algorithm)
     assert (
-        text("tokenizer", "decode", "-t", out, stdin=text("tokenizer", "encode", "-t", out, "很有趣!")) == "很有趣!\n"
+        text("tokenizer", "decode", "-m", out, stdin=text("tokenizer", "encode", "-m", out, "很有趣!")) == "很有趣!\n"
     )
 
 
@@ -116,7 +116,7 @@ def test_a_hugging_face_folder_is_imported(tmp_path):
     )
     transformers.GPT2LMHeadModel(config).save_pretrained(tmp_path / "gpt2")
     out = tmp_path / "gpt2.safetensors"
-    assert text("import", tmp_path / "gpt2", "--out", out, "--storage", "int8") == f"{out}\n"
+    assert text("import", tmp_path / "gpt2", "--output", out, "--storage", "int8") == f"{out}\n"
     assert modelfile.load(out).config.model.kind == "decoder"
 
 
@@ -132,15 +132,15 @@ def test_help_and_version_need_nothing():
         (["summary", "none.safetensors"], ["none.safetensors: No such file"]),
         (["config", "none.toml"], ["none.toml: No such file"]),
         (["config", "base", "--set", "model.head=2"], ["model.head: no such setting", "did you mean 'heads'?"]),
-        (["tokenizer", "encode", "-t", "none.json", "x"], ["none.json: No such file"]),
-        (["tokenizer", "train", "none.txt", "--out", "t.json"], ["none.txt: expected a text file; no such file"]),
-        (["import", "nowhere", "--out", "x"], ["config.json: No such file"]),
+        (["tokenizer", "encode", "-m", "none.json", "x"], ["none.json: No such file"]),
+        (["tokenizer", "train", "none.txt", "--output", "t.json"], ["none.txt: expected a text file; no such file"]),
+        (["import", "nowhere", "--output", "x"], ["config.json: No such file"]),
         (["translat"], ["No such command 'translat'", "sixfold --help"]),
         (["tokenizer"], ["Missing command"]),
         (["summary", "--no-such-flag"], ["No such option"]),
-        (["tokenizer", "train", "x.txt"], ["Missing option '--out'"]),
-        (["tokenizer", "train", "x.txt", "--out", "t", "--vocab", "many"], ["Invalid value for '--vocab'"]),
-        (["tokenizer", "train", "/dev/null", "--out", "t.json"], ["got a folder or a device"]),
+        (["tokenizer", "train", "x.txt"], ["Missing option '--output'"]),
+        (["tokenizer", "train", "x.txt", "--output", "t", "--vocab", "many"], ["Invalid value for '--vocab'"]),
+        (["tokenizer", "train", "/dev/null", "--output", "t.json"], ["got a folder or a device"]),
         (["summary", "x[/bold]y.safetensors"], ["x[/bold]y.safetensors: No such file"]),
         (["summary", "x" * 5000], ["File name too long"]),
         (["summary", "base", "--set", "model.encoder_layers=100000"], ["expected 1 to 1000; got 100000"]),
@@ -156,19 +156,19 @@ def test_mistakes_are_one_line(arguments, words):
 def test_text_that_is_not_utf8_is_one_line(tokenizer, tmp_path):
     (tmp_path / "bad.txt").write_bytes(b"fine\n\xff\xfe\n")
     assert "bad.txt:2: expected UTF-8; got byte 0xff" in complaint(
-        "tokenizer", "train", tmp_path / "bad.txt", "--out", tmp_path / "t.json"
+        "tokenizer", "train", tmp_path / "bad.txt", "--output", tmp_path / "t.json"
     )
     assert not (tmp_path / "t.json").exists()
-    assert "standard input:1: expected UTF-8" in complaint("tokenizer", "encode", "-t", tokenizer, stdin=b"\xff\n")
+    assert "standard input:1: expected UTF-8" in complaint("tokenizer", "encode", "-m", tokenizer, stdin=b"\xff\n")
 
 
 def test_ids_that_are_no_numbers_are_one_line(tokenizer):
-    assert "expected whole numbers; got 'x y'" in complaint("tokenizer", "decode", "-t", tokenizer, "x", "y")
+    assert "expected whole numbers; got 'x y'" in complaint("tokenizer", "decode", "-m", tokenizer, "x", "y")
 
 
 @pytest.mark.parametrize("out", ["/dev/null", ".", "", "nowhere/t.json"])
 def test_only_a_file_is_written_over(out, tokenizer):
-    message = complaint("tokenizer", "train", tokenizer.parent / "zh.txt", "--vocab", 300, "--out", out)
+    message = complaint("tokenizer", "train", tokenizer.parent / "zh.txt", "--vocab", 300, "--output", out)
     assert "cannot write" in message
     assert not Path("/dev/null").is_file()
 
@@ -176,7 +176,7 @@ def test_only_a_file_is_written_over(out, tokenizer):
 def test_the_text_is_not_written_over(tokenizer):
     before = (tokenizer.parent / "zh.txt").read_bytes()
     message = complaint(
-        "tokenizer", "train", tokenizer.parent / "zh.txt", "--vocab", 300, "--out", tokenizer.parent / "zh.txt"
+        "tokenizer", "train", tokenizer.parent / "zh.txt", "--vocab", 300, "--output", tokenizer.parent / "zh.txt"
     )
     assert "expected another file than the text" in message
     assert (tokenizer.parent / "zh.txt").read_bytes() == before
@@ -187,15 +187,15 @@ def test_a_link_is_followed_and_a_mode_kept(tokenizer, tmp_path):
     real.write_text("{}")
     real.chmod(0o640)
     (tmp_path / "link.json").symlink_to(real)
-    text("tokenizer", "train", tokenizer.parent / "zh.txt", "--vocab", 300, "--out", tmp_path / "link.json")
+    text("tokenizer", "train", tokenizer.parent / "zh.txt", "--vocab", 300, "--output", tmp_path / "link.json")
     assert (tmp_path / "link.json").is_symlink()
     assert len(real.read_bytes()) > 100
     assert real.stat().st_mode & 0o777 == 0o640
 
 
 def test_output_is_utf8_in_every_locale(tokenizer):
-    ids = text("tokenizer", "encode", "-t", tokenizer, "我爱机器学习").split()
-    done = sixfold("tokenizer", "decode", "-t", tokenizer, *ids, env={"PYTHONIOENCODING": "ascii", "PYTHONPATH": "src"})
+    ids = text("tokenizer", "encode", "-m", tokenizer, "我爱机器学习").split()
+    done = sixfold("tokenizer", "decode", "-m", tokenizer, *ids, env={"PYTHONIOENCODING": "ascii", "PYTHONPATH": "src"})
     assert done.stdout.decode() == "我爱机器学习\n"
 
 
@@ -205,32 +205,32 @@ def test_a_narrow_terminal_still_gets_its_table():
 
 def test_a_tag_may_not_be_a_special(tokenizer, tmp_path):
     assert "a name that no special token has; got 'pad'" in complaint(
-        "tokenizer", "train", tokenizer.parent / "zh.txt", "--out", tmp_path / "t.json", "--tag", "pad"
+        "tokenizer", "train", tokenizer.parent / "zh.txt", "--output", tmp_path / "t.json", "--tag", "pad"
     )
 
 
 def test_an_empty_file_is_one_line(tmp_path):
     (tmp_path / "empty.txt").write_bytes(b"")
     assert "expected text to learn from" in complaint(
-        "tokenizer", "train", tmp_path / "empty.txt", "--out", tmp_path / "t.json"
+        "tokenizer", "train", tmp_path / "empty.txt", "--output", tmp_path / "t.json"
     )
 
 
 def test_a_damaged_model_is_one_line(model, tmp_path):
     (tmp_path / "cut.safetensors").write_bytes(model.read_bytes()[:-5])
     assert "cut short" in complaint("summary", tmp_path / "cut.safetensors")
-    assert "holds no tokeniser" in complaint("tokenizer", "encode", "-t", model, "x")
+    assert "holds no tokeniser" in complaint("tokenizer", "encode", "-m", model, "x")
 
 
 def test_a_reader_that_leaves_is_no_error(tokenizer):
-    command = f"yes 机器学习 | head -20000 | {sys.executable} -m sixfold tokenizer encode -t {tokenizer} | head -1"
+    command = f"yes 机器学习 | head -20000 | {sys.executable} -m sixfold tokenizer encode -m {tokenizer} | head -1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=120)
     assert done.stderr == b""
 
 
 def test_the_tokeniser_file_appears_whole_or_not_at_all(tokenizer, tmp_path):
     assert "cannot write" in complaint(
-        "tokenizer", "train", tokenizer.parent / "zh.txt", "--vocab", 300, "--out", tmp_path / "none" / "t.json"
+        "tokenizer", "train", tokenizer.parent / "zh.txt", "--vocab", 300, "--output", tmp_path / "none" / "t.json"
     )
     assert json.loads(tokenizer.read_text(encoding="utf-8"))["algorithm"] == "bpe"
     assert not list(tokenizer.parent.glob(".*.part"))

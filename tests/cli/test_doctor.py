@@ -77,7 +77,7 @@ def test_leaked_sentences_are_named_by_file_and_line(tmp_path):
 
 def test_the_page_holds_everything_and_escapes_the_text(tmp_path):
     files = write(tmp_path, [*ROWS, ("你好世界", "<p>hello <script>alert(1)</script></p>")])
-    done = sixfold("doctor", *files, "--out", tmp_path / "a" / "report", "--device", "cpu")
+    done = sixfold("doctor", *files, "--output", tmp_path / "a" / "report", "--device", "cpu")
     assert done.returncode == 0, done.stderr
     assert "doctor.html" in done.stderr
     page = (tmp_path / "a" / "report" / "doctor.html").read_text(encoding="utf-8")
@@ -91,27 +91,27 @@ def test_the_page_holds_everything_and_escapes_the_text(tmp_path):
 
 def test_clean_drops_what_the_doctor_condemns(tmp_path):
     files = write(tmp_path, ROWS)
-    sixfold("doctor", *files, "--out", tmp_path)
+    sixfold("doctor", *files, "--output", tmp_path)
     using = ("--using", tmp_path / "doctor.json")
-    done = sixfold("clean", *files, "--out", tmp_path / "good", *using, "--json")
+    done = sixfold("clean", *files, "--output", tmp_path / "good", *using, "--json")
     report = json.loads(done.stdout)
     assert (report["read"], report["kept"]) == (43, 40)
     assert report["dropped"] | {"near-duplicate": 1, "duplicate": 1, "empty": 1} == report["dropped"]
     assert report["examples"]["near-duplicate"] == ["raw.zh:43"]
     assert len((tmp_path / "good.zh").read_text(encoding="utf-8").splitlines()) == 40
-    kept = sixfold("clean", *files, "--out", tmp_path / "good", *using, "--keep", "near-duplicate", "--json")
+    kept = sixfold("clean", *files, "--output", tmp_path / "good", *using, "--keep", "near-duplicate", "--json")
     assert json.loads(kept.stdout)["kept"] == 41
 
 
 def test_clean_refuses_the_doctor_of_another_corpus(tmp_path):
     files = write(tmp_path, ROWS)
-    sixfold("doctor", *files, "--out", tmp_path)
+    sixfold("doctor", *files, "--output", tmp_path)
     using = ("--using", tmp_path / "doctor.json")
-    assert "did you mean 'leaked'?" in complaint("clean", *files, "--out", tmp_path / "x", *using, "--keep", "leakd")
+    assert "did you mean 'leaked'?" in complaint("clean", *files, "--output", tmp_path / "x", *using, "--keep", "leakd")
     write(tmp_path, ROWS[:-1])
-    assert "was made from other text (raw.zh, raw.en)" in complaint("clean", *files, "--out", tmp_path / "x", *using)
-    assert "expected only with --using" in complaint("clean", *files, "--out", tmp_path / "x", "--keep", "leaked")
-    assert "No such file" in complaint("clean", *files, "--out", tmp_path / "x", "--using", tmp_path / "none.json")
+    assert "was made from other text (raw.zh, raw.en)" in complaint("clean", *files, "--output", tmp_path / "x", *using)
+    assert "expected only with --using" in complaint("clean", *files, "--output", tmp_path / "x", "--keep", "leaked")
+    assert "No such file" in complaint("clean", *files, "--output", tmp_path / "x", "--using", tmp_path / "none.json")
     assert not (tmp_path / "x.zh").exists()
 
 
@@ -150,7 +150,7 @@ def test_mistakes_are_told_in_one_line(tmp_path):
     assert "expected as many lines" in complaint("doctor", source, target)
     assert "expected auto, cpu or cuda" in complaint("doctor", source, target, "--device", "tpu")
     write(tmp_path, ROWS)
-    assert "expected a folder" in complaint("doctor", source, target, "--out", source)
+    assert "expected a folder" in complaint("doctor", source, target, "--output", source)
 
 
 def test_a_reader_that_goes_away_gets_no_complaint(tmp_path):

@@ -27,7 +27,7 @@ def model(tmp_path):
 
 
 def test_weights_become_int8_and_the_rest_stays(model, tmp_path, capsys):
-    said = json.loads(run_here(capsys, "pack", model, "--out", tmp_path / "small.safetensors", "--json").out)
+    said = json.loads(run_here(capsys, "pack", model, "--output", tmp_path / "small.safetensors", "--json").out)
     before, after = modelfile.load(model), modelfile.load(tmp_path / "small.safetensors")
     assert said["bytes"] == {"before": model.stat().st_size, "after": (tmp_path / "small.safetensors").stat().st_size}
     assert said["bytes"]["after"] < said["bytes"]["before"]
@@ -43,7 +43,7 @@ def test_what_a_file_says_joins_the_card(model, tmp_path, capsys):
         'licence = "Apache-2.0"\nfailures = ["long names"]\n[languages]\nsource = "zh-Hans"\n', encoding="utf-8"
     )
     packed = tmp_path / "packed.safetensors"
-    run_here(capsys, "pack", model, "--out", packed, "--card", tmp_path / "card.toml", "--storage", "bfloat16")
+    run_here(capsys, "pack", model, "--output", packed, "--card", tmp_path / "card.toml", "--storage", "bfloat16")
     card = modelfile.load(packed).card
     assert card["languages"] == {"source": "zh-Hans", "target": "en"}
     assert (card["licence"], card["failures"], card["scores"]) == ("Apache-2.0", ["long names"], {"dev": {"bleu": 1.0}})
@@ -55,13 +55,13 @@ def test_what_a_file_says_joins_the_card(model, tmp_path, capsys):
         (("--storage", "int9"), "--storage: expected one of float32, bfloat16, int8; got 'int9'"),
         (("--card", "card.toml"), "expected text, numbers, lists and tables"),
         (("--card", "none.toml"), "none.toml: No such file"),
-        (("--out", "nowhere/small.safetensors"), "nowhere"),
+        (("--output", "nowhere/small.safetensors"), "nowhere"),
     ],
 )
 def test_mistakes_are_named_and_nothing_is_written(words, expected, model, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "card.toml").write_text("made = 2026-01-01\n", encoding="utf-8")
-    said = run_here(capsys, "pack", model, "--out", "small.safetensors", *words, status=2)
+    said = run_here(capsys, "pack", model, "--output", "small.safetensors", *words, status=2)
     assert expected in said.err
     assert not (tmp_path / "small.safetensors").exists()
 
@@ -76,11 +76,11 @@ def test_a_file_takes_the_place_of_itself_only_by_force(model, capsys, tmp_path,
     if spelling == "hard link":
         out.hardlink_to(model)
     before = model.read_bytes()
-    said = run_here(capsys, "pack", model, "--out", out, status=2)
+    said = run_here(capsys, "pack", model, "--output", out, status=2)
     assert "is the model itself" in said.err
     assert "--force" in said.err
     assert model.read_bytes() == before
-    said = json.loads(run_here(capsys, "pack", model, "--out", out, "--force", "--json").out)
+    said = json.loads(run_here(capsys, "pack", model, "--output", out, "--force", "--json").out)
     assert said["bytes"] == {"before": len(before), "after": out.stat().st_size}
     assert modelfile.load(out).storage == "int8"
 
@@ -91,7 +91,7 @@ def test_the_tags_of_a_model_for_both_ways_stay_its_languages(model, tmp_path, c
     modelfile.save(model, config, file.weights(), file.tokenizer, file.card)
     (tmp_path / "card.toml").write_text('[languages]\nsource = "zh-Hans"\n', encoding="utf-8")
     said = run_here(
-        capsys, "pack", model, "--out", tmp_path / "p.safetensors", "--card", tmp_path / "card.toml", status=2
+        capsys, "pack", model, "--output", tmp_path / "p.safetensors", "--card", tmp_path / "card.toml", status=2
     )
     assert "languages: expected those of the model, which are its tags" in said.err
 
@@ -99,7 +99,7 @@ def test_the_tags_of_a_model_for_both_ways_stay_its_languages(model, tmp_path, c
 def test_the_summary_shows_every_source_of_a_card(model, tmp_path, capsys):
     tables = "".join(f'[[sources]]\nname = "corpus {n}"\nlicence = "CC0"\n' for n in range(5))
     (tmp_path / "card.toml").write_text(tables, encoding="utf-8")
-    run_here(capsys, "pack", model, "--out", model, "--force", "--card", tmp_path / "card.toml")
+    run_here(capsys, "pack", model, "--output", model, "--force", "--card", tmp_path / "card.toml")
     said = run_here(capsys, "summary", model).out
     assert all(f"name corpus {n}, licence CC0" in said for n in range(5))
 

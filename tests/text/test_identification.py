@@ -44,9 +44,10 @@ def test_a_sentence_is_told_from_english_and_from_chinese_and_never_from_its_own
     [
         "", "OK", "12:30", "Berlin", "São Paulo", "José María García López", "Der Spiegel", "La La Land", "Le Monde",
         "C'est la vie", "Angela Merkel, Emmanuel Macron, Pedro Sánchez", "git commit -m fix", "print(a, b)",
-        "https://de.wikipedia.org/wiki/Das_ist_ein_Test_und_nicht_mehr", "`der die das und ist nicht`", 
+        "https://de.wikipedia.org/wiki/Das_ist_ein_Test_und_nicht_mehr", "`der die das und ist nicht`",
         "{name}: {value}",
-        "在 Kubernetes 集群中使用 Docker 容器", "我爱 machine learning", "α, β and γ", "лол", "Привет means hello", "Lorem ipsum",
+        "在 Kubernetes 集群中使用 Docker 容器", "我爱 machine learning",
+        "α, β and γ", "лол", "Привет means hello", "Lorem ipsum",
     ],
 )  # fmt: skip
 def test_short_texts_names_code_and_mixtures_are_let_through(text, expected):

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from sixfold import tensorfile
 from sixfold.cli.config import Set
+from sixfold.cli.options import Command
 from sixfold.config import Config, DataConfig, override
 from sixfold.data.cleaning import Cleaner, Report
 from sixfold.data.corpus import Corpus, Pair, languages_in
@@ -24,14 +25,14 @@ from sixfold.recipe import CorpusConfig
 
 
 def register(app: typer.Typer, name: str) -> None:
-    app.command(name)(clean)
+    app.command(name, cls=Command)(clean)
 
 
 def clean(
     files: Annotated[list[Path], typer.Argument(help="Two files of lines, or one file of pairs: .tsv or .jsonl.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="PREFIX of two files of lines, or one FILE.tsv.")],
-    source: Annotated[str, typer.Option("--source-language", help="Left out: from the names, else the script.")] = "",
-    target: Annotated[str, typer.Option("--target-language", help="Likewise.")] = "",
+    out: Annotated[Path, typer.Option("--output", "-o", help="PREFIX of two files of lines, or one FILE.tsv.")],
+    source: Annotated[str, typer.Option("--from", help="Language; left out: by the names, else the script.")] = "",
+    target: Annotated[str, typer.Option("--to", help="Language; left out: by the names, else the script.")] = "",
     skip: Annotated[list[str], typer.Option(help="A filter to leave off; repeatable.")] = [],  # noqa: B006
     using: Annotated[Path | None, typer.Option(help="A doctor.json, whose condemned pairs are dropped too.")] = None,
     keep: Annotated[list[str], typer.Option(help="A kind of its findings to leave alone; repeatable.")] = [],  # noqa: B006
@@ -45,7 +46,7 @@ def clean(
     corpus = Corpus.from_config(config, Path(), languages)
     targets = _targets(out, languages)
     if {tensorfile.check_target(path) for path in targets} & {file.resolve() for file in files}:
-        raise ConfigError(f"--out: expected another file than the text; got {out}")
+        raise ConfigError(f"--output: expected another file than the text; got {out}")
     if keep and using is None:
         raise ConfigError("--keep: expected only with --using, whose findings it is about", "leave it out")
     verdicts = condemned(using, corpus, keep) if using is not None else {}

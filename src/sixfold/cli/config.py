@@ -10,13 +10,14 @@ import typer
 
 from sixfold import config as settings
 from sixfold import recipe
+from sixfold.cli.options import Command
 from sixfold.config import Config
 
 Set = Annotated[list[str], typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change a setting; repeatable.")]
 
 
 def register(app: typer.Typer, name: str) -> None:
-    app.command(name)(show)
+    app.command(name, cls=Command)(show)
 
 
 def show(

@@ -19,6 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from sixfold import page
 from sixfold.cli.config import Set
+from sixfold.cli.options import Command
 from sixfold.config import Config, DataConfig, override
 from sixfold.data.audit import examine
 from sixfold.data.audit_page import audit_page
@@ -47,7 +48,7 @@ CLASSES = (
 
 
 def register(app: typer.Typer, name: str) -> None:
-    app.command(name)(doctor)
+    app.command(name, cls=Command)(doctor)
 
 
 def doctor(
@@ -55,7 +56,9 @@ def doctor(
     against: Annotated[
         list[Path], typer.Option(help="A test set, lines of either side or pairs, to look for; repeatable.")
     ] = [],  # noqa: B006 -- typer reads the default and never changes it
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder for doctor.json and doctor.html.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A folder for doctor.json and doctor.html.")
+    ] = None,
     changes: Set = [],  # noqa: B006
     device: Annotated[str, typer.Option(help="auto, cpu or cuda: where training would be.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="All of it as JSON on standard output.")] = False,

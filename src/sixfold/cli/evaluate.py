@@ -17,12 +17,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from sixfold import page
+from sixfold.cli.options import Command
 from sixfold.config import Compute
 from sixfold.data import corpus
 from sixfold.errors import ConfigError
 from sixfold.evaluation import systems
 from sixfold.evaluation.systems import MODEL, Decoding, TestSet
 from sixfold.modelfile import ModelFile
+from sixfold.translation.opening import find_model
 
 if TYPE_CHECKING:  # these need sacreBLEU
     from sixfold.evaluation.comparison import Comparison
@@ -32,7 +34,7 @@ PAIRS = (".tsv", ".jsonl", ".json")
 
 
 def register(app: typer.Typer, name: str) -> None:
-    app.command(name)(evaluate)
+    app.command(name, cls=Command)(evaluate)
 
 
 def evaluate(
@@ -43,11 +45,11 @@ def evaluate(
             help=f"Models ({MODEL}) or text files of translations, then the test set.",
         ),
     ],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder for the page, JSON and texts.")] = None,
+    out: Annotated[Path | None, typer.Option("--output", "-o", help="A folder for the page, JSON and texts.")] = None,
     baseline: Annotated[Path | None, typer.Option(help="Model or file to compare with; left out: the first.")] = None,
     beam: Annotated[int, typer.Option(min=1, help="How many hypotheses a model follows at once.")] = 4,
     compute: Annotated[str, typer.Option(help="int8, or float32: slower, as in training.")] = "int8",
-    language: Annotated[str, typer.Option("--target-language", help="Left out: from the names or the models.")] = "",
+    language: Annotated[str, typer.Option("--to", help="Language; left out: by the names or the models.")] = "",
     samples: Annotated[int, typer.Option(min=40, max=100_000, help="Resamples behind intervals and p.")] = 1000,
     ter: Annotated[bool, typer.Option("--ter/--no-ter", help="TER is slow on long sentences.")] = True,
     comet: Annotated[Path | None, typer.Option(help="A COMET checkpoint, where COMET is installed.")] = None,
@@ -57,6 +59,7 @@ def evaluate(
     systems.check_installed()
     from sixfold.evaluation.comparison import compare
 
+    baseline = None if baseline is None else find_model(baseline)
     paths, texts = understood(files, baseline, language)
     if out is not None:
         page.make_folder(out)
@@ -85,7 +88,7 @@ def evaluate(
 def understood(files: Sequence[Path], baseline: Path | None, language: str) -> tuple[list[Path], TestSet]:
     """Which files are systems and which are the test set; the text files among them are looked at before anything."""
     size = 1 if corpus.uncompressed(files[-1]).suffix.lower() in PAIRS else 2
-    paths, texts = list(files[:-size]), files[-size:]
+    paths, texts = [find_model(each) for each in files[:-size]], files[-size:]
     if baseline is not None and baseline not in paths:
         paths.insert(0, baseline)
     if not paths or len(texts) < size:

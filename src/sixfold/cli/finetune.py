@@ -8,17 +8,20 @@ from typing import Annotated
 import typer
 
 from sixfold.cli.config import Set
+from sixfold.cli.options import Command
 from sixfold.cli.train import tell
 
 
 def register(app: typer.Typer, name: str) -> None:
-    app.command(name)(finetune)
+    app.command(name, cls=Command)(finetune)
 
 
 def finetune(
-    model: Annotated[Path, typer.Argument(help="The model file to start from; it stays as it is.")],
+    model: Annotated[
+        Path, typer.Argument(help="The model file, or the folder of a run, to start from; it stays as it is.")
+    ],
     files: Annotated[list[Path], typer.Argument(metavar="SOURCE TARGET | PAIRS", help="The new text.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the run.")] = Path("finetuned"),
+    out: Annotated[Path, typer.Option("--output", "-o", help="The folder of the run.")] = Path("finetuned"),
     old: Annotated[
         list[Path], typer.Option("--old", help="Old pairs to mix in, against forgetting: one file, or given twice.")
     ] = [],  # noqa: B006 -- typer reads the default and never changes it
@@ -33,8 +36,9 @@ def finetune(
     """Fine-tune a model on more text. The vocabulary is kept; scores of old and new text are shown before and after."""
     from sixfold.modelfile import load
     from sixfold.training.run import finetune as begin
+    from sixfold.translation.opening import find_model
 
     chosen = [f"training.lora={lora}", *changes] if lora else changes
-    outcome = begin(model, files, out, old, mix, dev, old_dev, chosen, device)
+    outcome = begin(find_model(model), files, out, old, mix, dev, old_dev, chosen, device)
     before = {} if outcome.model is None else load(outcome.model).card.get("scores_before", {})
     tell(outcome, {"scores_before": before} if as_json else None)

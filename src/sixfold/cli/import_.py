@@ -9,23 +9,24 @@ from typing import Annotated
 import typer
 
 from sixfold import modelfile, tensorfile
+from sixfold.cli.options import Command
 from sixfold.errors import ConfigError
 from sixfold.interop.huggingface import load_folder
 
 
 def register(app: typer.Typer, name: str) -> None:
-    app.command(name)(convert)
+    app.command(name, cls=Command)(convert)
 
 
 def convert(
     folder: Annotated[Path, typer.Argument(help="What save_pretrained wrote: Marian, BERT, GPT-2 or LLaMA.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The model file to write.")],
+    out: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
     storage: Annotated[str, typer.Option(help="float32, bfloat16 or int8.")] = "float32",
 ) -> None:
     """Make a model file from a Hugging Face checkpoint."""
     target = tensorfile.check_target(out)
     if target.exists() and target.parent == folder.resolve():
-        raise ConfigError(f"--out: expected another file than those of the checkpoint; got {out}")
+        raise ConfigError(f"--output: expected another file than those of the checkpoint; got {out}")
     model = load_folder(folder)
     tokenizer = model.tokenizer
     if tokenizer is None:

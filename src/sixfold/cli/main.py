@@ -35,6 +35,9 @@ VERBS = {
 EXTRAS = {"sacrebleu": "evaluate", "torch": "torch"}  # optional packages, and the smallest extra that brings each
 
 
+PROGRAM = "sixfold"
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command. Exit status: 0 done, 2 the user's mistake, 130 interrupted."""
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
@@ -42,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(encoding="utf-8")  # text is UTF-8 everywhere, whatever the locale
-        status = make_app(arguments)(arguments, standalone_mode=False)
+        status = make_app(arguments)(arguments, prog_name=PROGRAM, standalone_mode=False)
         sys.stdout.flush()
         sys.exit(status if isinstance(status, int) else 0)
     except SixfoldError as error:
@@ -68,13 +71,29 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def make_app(arguments: Sequence[str]) -> typer.Typer:
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    """The command with the verb that is called, or all verbs where none is, as for --help."""
+    words = words_to_complete()
+    verb = next((each for each in (arguments if words is None else words) if not each.startswith("-")), None)
+    # Options that install completion are of the command itself; no verb has to wait for them.
+    app = typer.Typer(add_completion=words is not None or verb not in VERBS, pretty_exceptions_enable=False)
     app.callback()(_root)
-    verb = next((argument for argument in arguments if not argument.startswith("-")), None)
     for name, module in VERBS.items():
-        if verb not in VERBS or name == verb:
+        if name == verb or (verb not in VERBS and words is None):
             importlib.import_module(module).register(app, name)
+        elif words is not None:
+            app.command(name)(lambda: None)  # a shell that completes the verb needs its name, not its options
     return app
+
+
+def words_to_complete() -> list[str] | None:
+    """The finished words after `sixfold` on a command line that a shell completes; None: no shell does."""
+    if not os.environ.get(f"_{PROGRAM.upper()}_COMPLETE"):
+        return None
+    line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
+    words = line.split()[1:]
+    if "COMP_CWORD" in os.environ:
+        return words[: max(0, int(os.environ["COMP_CWORD"]) - 1)]
+    return words if line[-1:].isspace() else words[:-1]
 
 
 def _print_version(wanted: bool) -> None:

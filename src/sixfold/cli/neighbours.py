@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from sixfold.cli.options import Command
 from sixfold.cli.similar import Model, bar_table, opened
 
 
 def register(app: typer.Typer, name: str) -> None:
-    app.command(name)(neighbours)
+    app.command(name, cls=Command)(neighbours)
 
 
 def neighbours(

@@ -10,20 +10,22 @@ from typing import Annotated, Any, cast
 import typer
 
 from sixfold import modelfile, tensorfile
+from sixfold.cli.options import Command
 from sixfold.errors import ConfigError
 from sixfold.modelfile import STORAGES, ModelFile, Storage
 from sixfold.settings import did_you_mean, merge, read_toml
+from sixfold.translation.opening import find_model
 
 ALIGNED_PAIRS = 50  # sentence pairs that the aligning heads are measured on
 
 
 def register(app: typer.Typer, name: str) -> None:
-    app.command(name)(pack)
+    app.command(name, cls=Command)(pack)
 
 
 def pack(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, such as run/model.safetensors.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, or the folder of a run.")],
+    out: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
     storage: Annotated[str, typer.Option(help="How weights are kept: int8, bfloat16 or float32.")] = "int8",
     card: Annotated[Path | None, typer.Option(help="A TOML file; what it says is added to the card.")] = None,
     align: Annotated[
@@ -42,10 +44,11 @@ def pack(
     if storage not in STORAGES:
         known = ", ".join(STORAGES)
         raise ConfigError(f"--storage: expected one of {known}; got {storage!r}", did_you_mean(storage, STORAGES))
+    model = find_model(model)
     target = tensorfile.check_target(out)
     if not force and target.exists() and model.exists() and target.samefile(model):
         raise ConfigError(
-            f"--out: {out} is the model itself, whose weights would be replaced by {storage} ones for good",
+            f"--output: {out} is the model itself, whose weights would be replaced by {storage} ones for good",
             "give another name, or --force to replace it",
         )
     file, before = modelfile.load(model), model.stat().st_size

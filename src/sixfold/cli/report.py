@@ -10,18 +10,19 @@ from typing import Annotated
 import typer
 
 from sixfold import page
+from sixfold.cli.options import Command
 from sixfold.evaluation.systems import check_installed
 
 
 def register(app: typer.Typer, name: str) -> None:
-    app.command(name)(report)
+    app.command(name, cls=Command)(report)
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders that `sixfold train --out` made.")],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders that `sixfold train --output` made.")],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="The page; left out: RUN/report.html, for several runs compare.html."),
+        typer.Option("--output", "-o", help="The page; left out: RUN/report.html, for several runs compare.html."),
     ] = None,
     png: Annotated[Path | None, typer.Option(help="A folder for the curves as PNG files.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as JSON on standard output.")] = False,

@@ -12,6 +12,7 @@ from typing import Annotated, Any, cast, get_args
 import typer
 
 from sixfold import modelfile, tensorfile
+from sixfold.cli.options import MODEL_HELP, Command
 from sixfold.cli.see_table import show
 from sixfold.errors import RequestError
 from sixfold.explorer.drawing import svg
@@ -22,13 +23,13 @@ from sixfold.explorer.painting import png
 from sixfold.explorer.trace import Trace
 from sixfold.explorer.views import NAMES, check_name, html_page, view
 from sixfold.settings import did_you_mean
-from sixfold.translation.opening import shipped
+from sixfold.translation.opening import find_model
 
 SUFFIXES = (".png", ".svg", ".html")
 
 
 def register(app: typer.Typer, name: str) -> None:
-    app.command(name)(see)
+    app.command(name, cls=Command)(see)
 
 
 def see(
@@ -44,11 +45,9 @@ def see(
     top: Annotated[int, typer.Option(min=1, max=50, help="Of steps and walk: so many likeliest pieces.")] = 5,
     beam: Annotated[int, typer.Option(min=1, max=16, help="Of beam: hypotheses that are followed at once.")] = 4,
     translation: Annotated[str | None, typer.Option(help="Look at this one; left out: the model's own.")] = None,
-    source: Annotated[str | None, typer.Option("--from", "--source", help="Language; left out: by the script.")] = None,
-    target: Annotated[str | None, typer.Option("--to", "--target", help="Language; left out: the model's.")] = None,
-    model: Annotated[
-        Path | None, typer.Option("--model", "-m", help="A model file; left out: the shipped one.")
-    ] = None,
+    source: Annotated[str | None, typer.Option("--from", help="Language; left out: by the script.")] = None,
+    target: Annotated[str | None, typer.Option("--to", help="Language; left out: the model's.")] = None,
+    model: Annotated[Path | None, typer.Option("--model", "-m", help=MODEL_HELP)] = None,
     off: Annotated[list[str], typer.Option(help="A head to switch off, as cross.1.3; repeatable.")] = [],  # noqa: B006
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A .png, .svg or .html file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The numbers as JSON on standard output.")] = False,
@@ -65,7 +64,7 @@ def see(
     else:
         check_texts(name, texts, translation)
         heads = [Head.parse(each) for each in off]
-        file = modelfile.load(model or shipped()[0])
+        file = modelfile.load(find_model(model))
         traces = [explore(text, translation, file, source, target, heads) for text in texts]
         seen = view(name, traces, wish)
         facts, page = {"sentences": [described(trace) for trace in traces]}, None
@@ -94,6 +93,8 @@ def check_texts(name: str, texts: Sequence[str], translation: str | None) -> Non
     if len(texts) > 1 and translation is not None:
         raise RequestError("--translation: expected only with one sentence", "leave it out")
     for text in texts:
+        if not text.strip():
+            raise RequestError("text: expected a sentence; got an empty text", "put a sentence in quotes")
         if is_folder(text):
             raise RequestError(f"{text}: expected a sentence; got a folder", "--view training shows that of a run")
 

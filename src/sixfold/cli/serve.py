@@ -8,15 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
+from sixfold.cli.options import MODELS_HELP, Command
 from sixfold.errors import ConfigError
 
 
 def register(app: typer.Typer, name: str) -> None:
-    app.command(name)(serve)
+    app.command(name, cls=Command)(serve)
 
 
 def serve(
-    models: Annotated[list[Path], typer.Option("--model", "-m", help="A model file; repeatable.")] = [],  # noqa: B006
+    models: Annotated[list[Path], typer.Option("--model", "-m", help=MODELS_HELP)] = [],  # noqa: B006
     host: Annotated[str | None, typer.Option(help="Address to listen on; 0.0.0.0 for everyone.")] = None,
     port: Annotated[int | None, typer.Option(help="0: any that is free.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Left out: as many as there are cores.")] = None,
@@ -44,8 +45,8 @@ def serve(
     from sixfold.serving.app import make_app
     from sixfold.serving.connection import listen, run
     from sixfold.serving.models import Models
-    from sixfold.translation.translator import shipped
+    from sixfold.translation.opening import find_model, shipped
 
-    paths = [Path(each) for each in options.models] or shipped()
+    paths = [find_model(each) for each in options.models] or shipped()
     with listen(options) as listening:
         run(make_app(options, Models(paths, options.threads or None)), options, listening)

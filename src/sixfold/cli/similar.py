@@ -13,15 +13,16 @@ from rich.table import Table
 from rich.text import Text
 
 from sixfold import modelfile
+from sixfold.cli.options import MODEL_HELP, Command
 from sixfold.modelfile import ModelFile
-from sixfold.translation.opening import shipped
+from sixfold.translation.opening import find_model
 
-Model = Annotated[Path | None, typer.Option("--model", "-m", help="A model file; left out: the one that ships.")]
+Model = Annotated[Path | None, typer.Option("--model", "-m", help=MODEL_HELP)]
 WIDTH = 24  # characters of a bar
 
 
 def register(app: typer.Typer, name: str) -> None:
-    app.command(name)(similar)
+    app.command(name, cls=Command)(similar)
 
 
 def similar(
@@ -43,7 +44,7 @@ def similar(
 
 
 def opened(model: Path | None) -> ModelFile:
-    return modelfile.load(shipped()[0] if model is None else model)
+    return modelfile.load(find_model(model))
 
 
 def bar_table(rows: Sequence[tuple[str, float]]) -> Table:

@@ -17,38 +17,60 @@ from rich.tree import Tree
 from sixfold import config as settings
 from sixfold import modelfile
 from sixfold.cli.config import Set, resolve
+from sixfold.cli.options import MODEL_HELP, Command
 from sixfold.config import Config, ModelConfig
 from sixfold.errors import ConfigError
 from sixfold.modelfile import ModelFile
+from sixfold.translation.opening import SUFFIX, find_model
 from sixfold.weights import Shape, cost, counts, shapes
 
 LENGTH = 64  # tokens a sentence, for figures that depend on it
 
 
 def register(app: typer.Typer, name: str) -> None:
-    app.command(name)(summary)
+    app.command(name, cls=Command)(summary)
 
 
 def summary(
-    model: Annotated[str, typer.Argument(metavar="MODEL|PRESET|FILE.toml")] = "base",
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[MODEL|PRESET|FILE.toml]", help=f"A preset, a recipe, or: {MODEL_HELP}"),
+    ] = None,
+    model: Annotated[Path | None, typer.Option("--model", "-m", help="The same as the argument.")] = None,
     changes: Set = [],  # noqa: B006
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Print the module tree, its shapes, where the parameters are, and what a token costs."""
-    file: ModelFile | None = None
-    if (Path(model).is_file() and not model.endswith(".toml")) or model.endswith(".safetensors"):
+    if name is not None and model is not None:
+        raise ConfigError(f"--model: expected one model; got {name!r} and {str(model)!r}", "leave one of them out")
+    name = str(model) if model is not None else name
+    path = model_file(name)
+    file = None if path is None else modelfile.load(path)
+    if file is not None:
         if changes:
             raise ConfigError("--set: expected a preset or a recipe to change; got a finished model")
-        file = modelfile.load(Path(model))
         config = file.config
     else:
-        config = settings.override(resolve(model), changes)
+        config = settings.override(resolve(name or ""), changes)
     facts = describe(config, file)
     if as_json:
         print(json.dumps(facts, ensure_ascii=False, indent=2))
     else:
         wide_enough = Console().width >= 20
-        show(model, config.model, facts, Console(width=None if wide_enough else 80, emoji=False))
+        show(
+            name or (path.stem if path else ""),
+            config.model,
+            facts,
+            Console(width=None if wide_enough else 80, emoji=False),
+        )
+
+
+def model_file(name: str | None) -> Path | None:
+    """The model file that is meant; None for a preset or a recipe."""
+    if name is not None and (name in settings.PRESETS or name.endswith(".toml")):
+        return None
+    path = find_model(name)
+    return path if path.is_file() or path.suffix == SUFFIX else None
 
 
 def describe(config: Config, file: ModelFile | None) -> dict[str, Any]:

@@ -14,27 +14,31 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from sixfold import modelfile, tensorfile
+from sixfold.cli.options import MODEL_HELP, Command
 from sixfold.config import Algorithm, TokenizerConfig
 from sixfold.errors import ConfigError, DataError, ModelFileError
 from sixfold.text.encodings import check_utf8
 from sixfold.text.lines import decode_line, read_lines
 from sixfold.text.tokenizer import Tokenizer
+from sixfold.translation.opening import find_model
 
-Where = Annotated[Path, typer.Option("--tokenizer", "-t", help="A tokeniser file, a tokenizer.json or a model file.")]
+Where = Annotated[
+    Path | None, typer.Option("--model", "-m", help=f"A tokeniser file or tokenizer.json, or: {MODEL_HELP}")
+]
 Words = Annotated[list[str] | None, typer.Argument(help="Left out: lines of standard input.")]
 
 
 def register(app: typer.Typer, name: str) -> None:
     verb = typer.Typer(help="Learn a tokeniser, and see what it does to text.")
-    verb.command()(train)
-    verb.command()(encode)
-    verb.command()(decode)
+    verb.command(cls=Command)(train)
+    verb.command(cls=Command)(encode)
+    verb.command(cls=Command)(decode)
     app.add_typer(verb, name=name)
 
 
 def train(
     files: Annotated[list[Path], typer.Argument(help="UTF-8 text, one sentence a line.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The tokeniser file to write.")],
+    out: Annotated[Path, typer.Option("--output", "-o", help="The tokeniser file to write.")],
     vocab: Annotated[int, typer.Option(help="Pieces, reserved ones included.")] = 32000,
     algorithm: Annotated[str, typer.Option(help="bpe, wordpiece or unigram.")] = "bpe",
     tag: Annotated[list[str], typer.Option(help="A reserved tag such as zh; repeatable.")] = [],  # noqa: B006
@@ -46,7 +50,7 @@ def train(
         raise ConfigError(f"--algorithm: expected one of {', '.join(get_args(Algorithm))}; got {algorithm!r}")
     config = TokenizerConfig(algorithm=algorithm, vocab=vocab, tags=tuple(tag))  # type: ignore[arg-type]
     if tensorfile.check_target(out) in [file.resolve() for file in files]:
-        raise ConfigError(f"--out: expected another file than the text; got {out}")
+        raise ConfigError(f"--output: expected another file than the text; got {out}")
     tokenizer = train_tokenizer(_lines(files), config, progress=sys.stderr.isatty())
     with tensorfile.atomic(out) as file:
         file.write(tokenizer.to_json().encode())
@@ -54,9 +58,13 @@ def train(
     print(f"{out}: {tokenizer.vocab} pieces{short} ({algorithm})", file=sys.stderr)
 
 
-def encode(where: Where, text: Words = None, as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
+def encode(
+    text: Words = None,
+    model: Where = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
     """Print the ids of each text, or with --json its pieces and their offsets too."""
-    tokenizer = load(where)
+    tokenizer = load(model)
     for line in text if text is not None else _stdin():
         encoding = tokenizer.encode_with_offsets(line)
         if as_json:
@@ -66,9 +74,9 @@ def encode(where: Where, text: Words = None, as_json: Annotated[bool, typer.Opti
             print(" ".join(map(str, encoding.ids)))
 
 
-def decode(where: Where, ids: Words = None) -> None:
+def decode(ids: Words = None, model: Where = None) -> None:
     """Print the text of ids, given as numbers or as lines of numbers."""
-    tokenizer = load(where)
+    tokenizer = load(model)
     for line in [" ".join(ids)] if ids is not None else _stdin():
         try:
             numbers = [int(word) for word in line.split()]
@@ -77,8 +85,9 @@ def decode(where: Where, ids: Words = None) -> None:
         print(tokenizer.decode(numbers))
 
 
-def load(path: Path) -> Tokenizer:
-    """From a model file, or from a tokeniser in JSON."""
+def load(model: Path | None) -> Tokenizer:
+    """The tokeniser of a model file, by default of the one that ships, or one in JSON."""
+    path = find_model(model)
     if path.suffix != ".safetensors":
         return Tokenizer.load(path)
     tokenizer = modelfile.load(path, verify=False).tokenizer

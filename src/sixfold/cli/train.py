@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sixfold.cli.config import Set
+from sixfold.cli.options import Command
 
 if TYPE_CHECKING:
     from sixfold.training.run import Outcome
 
 
 def register(app: typer.Typer, name: str) -> None:
-    app.command(name)(train)
+    app.command(name, cls=Command)(train)
 
 
 def train(
     files: Annotated[
         list[Path], typer.Argument(metavar="SOURCE TARGET | PAIRS | RECIPE.toml", help="Raw text, or a recipe.")
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the run.")] = Path("run"),
+    out: Annotated[Path, typer.Option("--output", "-o", help="The folder of the run.")] = Path("run"),
     preset: Annotated[str, typer.Option(help="Size of the model; left out: chosen for corpus and device.")] = "",
     changes: Set = [],  # noqa: B006 -- typer reads the default and never changes it
     dev: Annotated[

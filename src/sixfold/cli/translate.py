@@ -16,6 +16,7 @@ from typing import Annotated, Any, cast, get_args
 import typer
 
 from sixfold import modelfile, tensorfile
+from sixfold.cli.options import MODELS_HELP, Command
 from sixfold.cli.translate_file import Job, Partial, Reader, progress, size_of
 from sixfold.config import Compute, TranslateOptions
 from sixfold.errors import ConfigError, DataError, RequestError, SixfoldError
@@ -27,6 +28,7 @@ from sixfold.translation.glossary import Glossary
 from sixfold.translation.lines import UNREAD, Lines, Occurrences, add_occurrence, check_strict, refused
 from sixfold.translation.lines import report as warnings_of
 from sixfold.translation.memory import Memory
+from sixfold.translation.opening import find_model
 from sixfold.translation.result import Translation
 from sixfold.translation.translator import Device, Translator, shipped
 
@@ -77,7 +79,7 @@ class Wish:
 
 
 def register(app: typer.Typer, name: str) -> None:
-    app.command(name)(translate)
+    app.command(name, cls=Command)(translate)
 
 
 def translate(
@@ -86,7 +88,7 @@ def translate(
         str | None, typer.Option("--to", help="Language; left out: what the model translates to.")
     ] = None,
     source: Annotated[str | None, typer.Option("--from", help="Language; left out: told by the script.")] = None,
-    models: Annotated[list[Path], typer.Option("--model", "-m", help="A model file; repeatable.")] = [],  # noqa: B006
+    models: Annotated[list[Path], typer.Option("--model", "-m", help=MODELS_HELP)] = [],  # noqa: B006
     beam: Annotated[int, typer.Option(min=1, help="Hypotheses that are followed at once; 1 is fastest.")] = 4,
     n_best: Annotated[int | None, typer.Option(min=1, help="So many ways to say it; of files, with --json.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="An object a line.")] = False,
@@ -127,7 +129,7 @@ def translate(
         raise RequestError("--alternatives: expected a text; got files", "give the text itself")
     options = TranslateOptions(beam, n_best or 1, split=split, prefix=prefix, guard=guard)
     wish = Wish(
-        models or shipped(), source, target, options,
+        [find_model(model) for model in models] or shipped(), source, target, options,
         cast(Compute, compute), cast("Device | None", device), threads, as_json, details, output, resume, form,
         None if glossary is None else Glossary.read(glossary), None if memory is None else Memory.read(memory),
         () if columns is None else tuple(columns.split(",")), strict,

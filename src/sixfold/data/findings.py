@@ -194,7 +194,7 @@ def condemned(path: Path, corpus: Corpus, keep: Sequence[str]) -> dict[int, str]
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):
-        raise DataError(f"{path}: expected what sixfold doctor --json wrote", "sixfold doctor … --out DIR") from None
+        raise DataError(f"{path}: expected what sixfold doctor --json wrote", "sixfold doctor … --output DIR") from None
     if facts.get("format") != FORMAT:
         raise DataError(f"{path}: expected format {FORMAT}; got {facts.get('format')!r}", "run sixfold doctor again")
     if digest != corpus.digest():

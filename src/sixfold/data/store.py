@@ -236,7 +236,7 @@ def _tokenize(
         if [pair.line for pair in part] != expected.tolist():
             corpus = kept.corpora[sum(end <= reached for end in kept.ends)]
             raise DataError(
-                f"{corpus.files[0]}: has lost lines since it was cleaned", "put it back, or use another --out"
+                f"{corpus.files[0]}: has lost lines since it was cleaned", "put it back, or use another --output"
             )
         reached += len(part)
         part = [pair for pair in part if left_out.isdisjoint(pair[1 : 3 if config.both_ways else 2])]

@@ -10,7 +10,7 @@ from sixfold.explorer.heads import Head, without
 from sixfold.explorer.trace import Trace, trace_pair, trace_text
 from sixfold.modelfile import ModelFile
 from sixfold.translation.direction import Direction
-from sixfold.translation.opening import Source
+from sixfold.translation.opening import Source, find_model
 from sixfold.translation.translator import Translator
 
 Key = tuple[str, str | None, str | None, str | None, str | None, tuple[Head, ...]]
@@ -30,7 +30,7 @@ def explore(
     text and translates nothing.
     """
     heads = tuple(each if isinstance(each, Head) else Head.parse(each) for each in off)
-    file = None if model is None else model if isinstance(model, ModelFile) else modelfile.load(model)
+    file = None if model is None else model if isinstance(model, ModelFile) else modelfile.load(find_model(model))
     if file is not None and file.config.model.kind != "encoder-decoder":
         return trace_text(without(file, heads), text, heads)
     with Translator(file, "cpu") as translator:

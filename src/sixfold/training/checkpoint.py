@@ -93,7 +93,7 @@ def restore_latest(folder: Path, state: State, say: Callable[[str], None]) -> Pr
         except ModelFileError as error:
             say(f"{error}; trying the one before it")
     if found:
-        raise ModelFileError(f"{folder}: none of {len(found)} checkpoints can be read", "use another --out")
+        raise ModelFileError(f"{folder}: none of {len(found)} checkpoints can be read", "use another --output")
     return None
 
 

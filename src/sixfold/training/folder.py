@@ -35,7 +35,7 @@ def what_was_asked(recipe: Recipe, sources: Sources, digests: Digests, start: st
 def claim(out: Path) -> AbstractContextManager[None]:
     """For one run at a time."""
     subfolders = ("checkpoints", "data", "data/clean-*", "data/tokens-*")
-    return restart.claim(out, f"--out: {out}", "another process is training there", subfolders)
+    return restart.claim(out, f"--output: {out}", "another process is training there", subfolders)
 
 
 def read_known(out: Path) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def read_known(out: Path) -> dict[str, Any]:
         known: dict[str, Any] = json.loads((out / "run.json").read_text(encoding="utf-8"))
         return known if known["asked"] else {}
     except (ValueError, KeyError, TypeError):
-        raise DataError(f"{out / 'run.json'}: cannot be read", "use another --out") from None
+        raise DataError(f"{out / 'run.json'}: cannot be read", "use another --output") from None
 
 
 def refuse_changes(out: Path, known: dict[str, Any], asked: dict[str, Any]) -> None:
@@ -58,7 +58,7 @@ def refuse_changes(out: Path, known: dict[str, Any], asked: dict[str, Any]) -> N
     if differences:
         raise ConfigError(
             f"{out}: this folder holds a run with other settings: {'; '.join(differences)}",
-            "give the same settings (training.steps may be raised) and data to go on, or another --out to begin anew",
+            "give the same settings (training.steps may be raised) and data to go on, or another --output to begin anew",
         )
 
 

@@ -115,7 +115,7 @@ def read_one(folder: Path, name: str) -> Record:
     known = read_json(folder / "run.json")
     if not isinstance(known, dict) or not isinstance(known.get("asked"), dict):
         state = "it has not begun to train" if (folder / "data").is_dir() else "there is no run.json that can be read"
-        raise DataError(f"{folder}: expected the folder of a run; {state}", "name the --out of sixfold train")
+        raise DataError(f"{folder}: expected the folder of a run; {state}", "name the --output of sixfold train")
     return Record(
         name=name,
         folder=folder,

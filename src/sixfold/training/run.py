@@ -269,7 +269,7 @@ def make_ready(
     if known and known["tokens"] != tokens.key:
         raise DataError(
             f"{out}: the corpora no longer give the tokens that this run began with",
-            "if a library was updated, go back to its old version; or use another --out",
+            "if a library was updated, go back to its old version; or use another --output",
         )
     training = config.training
     if not known:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -12,13 +12,15 @@ from typing import Literal
 from sixfold import modelfile
 from sixfold.config import Compute
 from sixfold.engines.engine import Engine
-from sixfold.errors import ConfigError, RequestError
+from sixfold.errors import ConfigError, ModelFileError, RequestError
 from sixfold.modelfile import ModelFile
 from sixfold.text.tokenizer import Tokenizer
 
 Device = Literal["auto", "cpu", "cuda"]
 Source = Path | str | ModelFile
 SHIPPED = Path(__file__).parent.parent / "pretrained"
+SUFFIX = ".safetensors"
+OF_A_RUN = f"model{SUFFIX}"  # what training calls the model in the folder of a run
 
 
 def load_all(model: Source | Sequence[Source] | None) -> list[tuple[ModelFile, Tokenizer]]:
@@ -31,12 +33,38 @@ def load_all(model: Source | Sequence[Source] | None) -> list[tuple[ModelFile, T
 
 
 def _load(model: Source) -> tuple[ModelFile, Tokenizer]:
-    file, name = (model, "model") if isinstance(model, ModelFile) else (modelfile.load(model), str(model))
+    file, name = (model, "model") if isinstance(model, ModelFile) else (modelfile.load(find_model(model)), str(model))
     kind = file.config.model.kind
     if kind != "encoder-decoder" or file.tokenizer is None:
         what = "has no tokeniser" if kind == "encoder-decoder" else f"is of the kind {kind!r}"
         raise RequestError(f"{name}: expected a model that translates; this one {what}", "name another model")
     return file, file.tokenizer
+
+
+def find_model(name: Path | str | None) -> Path:
+    """The file of a model that is named: itself, by the folder of a run, or as one of this package, such as `zh-en`.
+
+    None stands for the first model of the package.
+    """
+    if name is None:
+        return shipped()[0]
+    path = Path(name)
+    if _is(Path.is_dir, path):
+        if not (path / OF_A_RUN).is_file():
+            raise ModelFileError(
+                f"{path}: expected a model file, or a folder with {OF_A_RUN} in it; got a folder without one",
+                "a run writes its model when it ends; name a file to use another",
+            )
+        return path / OF_A_RUN
+    in_package = SHIPPED / f"{name}{SUFFIX}"
+    return in_package if not _is(Path.exists, path) and str(name) == path.name and in_package.is_file() else path
+
+
+def _is(test: Callable[[Path], bool], path: Path) -> bool:
+    """A test of a path that is False where the system does not take the name, as too long."""
+    with suppress(OSError, ValueError):
+        return test(path)
+    return False
 
 
 def shipped() -> list[Path]:
