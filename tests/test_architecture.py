@@ -127,6 +127,9 @@ def test_public_names_are_sorted_and_real():
     assert sixfold.__all__ == sorted(sixfold.__all__) == sorted(sixfold._HOMES)
     for name in sixfold.__all__:
         assert getattr(sixfold, name).__module__.startswith("sixfold.")
+    assert set(sixfold.__all__) <= set(dir(sixfold))
+    assert [name for name in dir(sixfold) if not name.startswith("_")] == sixfold.__all__
+    assert "__version__" in dir(sixfold)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = sixfold.nothing
 

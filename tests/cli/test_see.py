@@ -4,6 +4,7 @@ import re
 import numpy as np
 import pytest
 from commands import complaint, run_here, sixfold
+from rich.cells import cell_len
 from small_runs import train
 
 from sixfold import explore
@@ -149,11 +150,54 @@ def test_a_terminal_has_colours_and_without_them_digits(terminal):
 def test_a_narrow_terminal_gets_the_columns_in_blocks(terminal):
     names = [f"column{number}" for number in range(12)]
     table = Table("t", ["", *names], [["row", *[0.25] * 12]], range(1, 13))
-    said = re.sub(r"\x1b\[[\d;]*m", "", terminal(View(Scene(9, 9, [], "title"), [table]), 40))
+    said = plain(terminal(View(Scene(9, 9, [], "title"), [table]), 40))
     lines = said.splitlines()
     assert sum(line.count("0.25") for line in lines) == 12
     assert all(len(line.rstrip()) <= 40 for line in lines if "0.25" in line)
     assert "11 column11" in said
+
+
+def plain(said):
+    """Without colours."""
+    return re.sub(r"\x1b\[[\d;]*m", "", said)
+
+
+def test_labels_of_rows_are_whole_and_long_ones_are_folded(terminal):
+    labels = ["encoder.0.0", "a → label that is longer than half of the terminal, 机器学习"]
+    table = Table("t", ["", "x", "y"], [[label, -0.5, 0.25] for label in labels], (1, 2), "diverging")
+    lines = plain(terminal(View(Scene(9, 9, [], "title"), [table]), 60)).splitlines()
+    assert re.fullmatch(r" *encoder\.0\.0 +-0\.50 +0\.25 *", lines[2])
+    assert re.sub(r"-0\.50|0\.25|\s", "", "".join(lines[3:])) == re.sub(r"\s", "", labels[1])
+    assert sum("-0.50" in line and "0.25" in line for line in lines) == 2
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_no_column_of_a_table_is_dropped_where_the_terminal_is_narrow(terminal, width):
+    heads = ["stage", "equation", "size", "numbers", "more", "last"]
+    row = [
+        "What this layer reads",
+        "Norm(x + sublayer(x))",
+        512,
+        "  ".join(map(str, range(10_000, 10_020))),
+        1.5,
+        "é" * 50,
+    ]
+    said = plain(terminal(View(Scene(9, 9, [], "title"), [Table("t", heads, [row])]), width))
+    assert all(cell_len(line.rstrip()) <= width for line in said.splitlines())
+    words = said.split()
+    assert all(head in words for head in heads)
+    assert all(str(number) in words for number in range(10_000, 10_020))
+    assert "512" in words
+    assert "1.5" in words
+    assert said.count("é") == 50
+    assert "…" not in said
+
+
+def test_an_empty_text_is_told(model, capsys):
+    for text in ("", "  "):
+        assert (
+            "text: expected a sentence; got an empty text" in run_here(capsys, "see", text, "-m", model, status=2).err
+        )
 
 
 def test_a_terminal_does_not_obey_what_pieces_say(terminal):

@@ -22,11 +22,13 @@ from sixfold.explorer import painting
 from sixfold.explorer.beam import search_tree
 from sixfold.explorer.colours import ANCHORS, hexadecimal, lightness, rgb, shade
 from sixfold.explorer.drawing import Box, Curve, Grid, Label, Line, Scene, encode_png, svg
+from sixfold.explorer.heads import Head
 from sixfold.explorer.layout import Wish, place_of
 from sixfold.explorer.trace import trace_text
 from sixfold.explorer.views import NAMES, VIEWS, html_page, notebook, view
 from sixfold.explorer.views_model import look
 from sixfold.explorer.views_training import curves
+from sixfold.explorer.views_walk import CELLS, figure, stages_of, told
 from sixfold.text.learn import train_tokenizer
 
 TEXT, TRANSLATION = "我爱猫。", "I love cats."
@@ -214,9 +216,9 @@ def test_a_walk_ends_at_the_probability_of_the_next_piece(trace):
         "Embedding",
         "Position",
         "Query",
-        "Scores",
-        "Mask",
-        "Weights",
+        "Scores, largest weight first",
+        "Mask, in the same order",
+        "Weights, largest first",
         "What the head found",
         "Logits",
         "Probability",
@@ -228,9 +230,28 @@ def test_a_walk_ends_at_the_probability_of_the_next_piece(trace):
     assert query.split()[0] == f"{first:.3f}".replace("-", "−")
 
 
+@pytest.mark.parametrize("kind", ["cross", "encoder", "decoder"])
+def test_the_bars_of_a_walk_and_its_numbers_are_in_one_order(trace, kind):
+    wish = Wish(kind, 1, 0, token=str(len(trace.rows(kind)) - 1))
+    scene = view("walk", [trace], wish).scene
+    stages = list(stages_of(trace, Head(kind, 1, 0), len(trace.rows(kind)) - 1, 5))
+    drawn = iter([part for part in scene.parts if isinstance(part, Grid)])
+    for stage in stages:
+        if not len(stage.numbers):
+            continue
+        numbers = np.where(np.isfinite(stage.numbers), stage.numbers, 0)[:CELLS]
+        largest = float(np.abs(numbers).max()) or 1.0
+        np.testing.assert_array_equal(next(drawn).colours, shade(numbers[None], "diverging", largest))
+        for name, number, said in zip(stage.names, stage.numbers, told(stage).split("   "), strict=False):
+            assert said == f"{name} {figure(number)}"
+    scores, mask, weights = (stage for stage in stages if stage.name.startswith(("Scores", "Mask", "Weights")))
+    assert list(scores.names) == list(mask.names) == list(weights.names)
+    assert (np.diff(weights.numbers) <= 0).all()
+
+
 def test_a_walk_through_the_decoder_says_what_is_hidden(trace):
     rows = view("walk", [trace], Wish("decoder", 0, 0, token="0")).tables[0].rows
-    (said,) = (row[3] for row in rows if row[0] == "Mask")
+    (said,) = (row[3] for row in rows if row[0].startswith("Mask"))
     assert said == f"{len(trace.target) - 1} of {len(trace.target)} pieces hidden"
 
 

@@ -52,6 +52,11 @@ def test_the_same_awaited(server):
     )  # fmt: skip
 
 
+def test_a_client_says_where_its_server_is_and_not_its_key():
+    with Client("http://127.0.0.1:1/", key="secret") as client:
+        assert repr(client) == "Client('http://127.0.0.1:1')"
+
+
 def test_a_mistake_is_told_and_not_tried_again(server):
     with Client(server.url) as client:
         with pytest.raises(RequestError, match="expected one of zh→en, en→zh; got any→de"):

@@ -271,6 +271,12 @@ def test_what_is_too_long_to_score_is_refused(translator):
         translator.alternatives("猫", "cats " * 100)
 
 
+def test_a_translator_says_what_it_translates_and_with_what(models):
+    with Translator([models["zh-en"], models["de-en"]], "cpu", threads=1) as translator:
+        assert repr(translator) == "<Translator zh→en, de→en with zh-en, de-en on cpu>"
+    assert repr(translator) == "<Translator, closed>"
+
+
 def test_a_closed_translator_says_so(models):
     with Translator(models["zh-en"], "cpu") as translator:
         translation = translator.translate("我爱猫")

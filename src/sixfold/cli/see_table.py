@@ -15,7 +15,8 @@ from sixfold.explorer.colours import hexadecimal, lightness, shade
 from sixfold.explorer.layout import Cell, Table, View
 
 MOST = 120  # rows that are shown
-LABEL = 24  # columns for the name of a row
+NARROW = 12  # columns of the terminal that a column of words keeps when it is folded
+GAP = 2  # columns between those of a table
 
 
 def show(seen: View) -> None:
@@ -38,30 +39,66 @@ def drawn(table: Table, rows: Sequence[Sequence[Cell]], width: int) -> Iterator[
     if len(table.tinted) == len(table.head) - 1 and rows:
         yield from matrix(table, rows, width)
         return
-    grid = Rows(box=None, pad_edge=False, show_edge=False)
-    for name in table.head:
-        grid.add_column(Text(printable(name), "dim"), no_wrap=True, overflow="ellipsis")
-    for row in rows:
-        cells = [said(cell, table) if column in table.tinted else plain(cell) for column, cell in enumerate(row)]
-        grid.add_row(*cells)
-    yield grid
+    tints = set(table.tinted)
+    cells = [[said(cell, table) if column in tints else plain(cell) for column, cell in enumerate(row)] for row in rows]
+    heads = [Text(printable(name), "dim") for name in table.head]
+    whole = [max(cell_len(line[column].plain) for line in [heads, *cells]) for column in range(len(heads))]
+    is_words = [any(isinstance(row[column], str) for row in rows) for column in range(len(heads))]
+    least = [min(size, NARROW) if words else size for size, words in zip(whole, is_words, strict=True)]
+    for block in blocks(least, width):
+        grid = Rows(box=None, pad_edge=False, show_edge=False)
+        for column, size in zip(block, shared(block, least, whole, width), strict=True):
+            grid.add_column(heads[column], width=size, overflow="fold")
+        for line in cells:
+            grid.add_row(*(line[column] for column in block))
+        yield grid
+        if block[-1] < len(heads) - 1:
+            yield Text("")
+
+
+def blocks(least: Sequence[int], width: int) -> Iterator[list[int]]:
+    """The columns in as many blocks as the terminal is too narrow by, each begun with the first column."""
+    block, used = [0], least[0]
+    for column in range(1, len(least)):
+        if used + GAP + least[column] > width and len(block) > 1:
+            yield block
+            block, used = [0], least[0]
+        block.append(column)
+        used += GAP + least[column]
+    yield block
+
+
+def shared(block: Sequence[int], least: Sequence[int], whole: Sequence[int], width: int) -> list[int]:
+    """The widths of columns: what is left over goes to those that are to be folded, as evenly as they can use it."""
+    sizes = {column: least[column] for column in block}
+    spare = width - sum(sizes.values()) - GAP * (len(block) - 1)
+    waiting = sorted(block, key=lambda column: whole[column] - least[column])
+    for place, column in enumerate(waiting):
+        more = min(whole[column] - least[column], max(0, spare) // (len(waiting) - place))
+        sizes[column] += more
+        spare -= more
+    return [sizes[column] for column in block]
 
 
 def matrix(table: Table, rows: Sequence[Sequence[Cell]], width: int) -> Iterator[Text]:
     """In as many blocks as the terminal is too narrow by; columns have numbers where their names have no room."""
     names = [printable(str(name)) for name in table.head[1:]]
     labels = [printable(str(row[0])) for row in rows]
-    left = min(LABEL, max(map(cell_len, labels))) + 1
+    left = min(width // 2, max(map(cell_len, labels))) + 1
     longest = max(map(cell_len, names))
-    is_named = left + len(names) * (max(longest, 5) + 1) <= width
-    wide = max(longest, 5) + 1 if is_named else 5
+    figures = max(cell_len(said(cell, table).plain) for row in rows for cell in row[1:])
+    narrow = max(figures, len(str(len(names))) + 1, 5)
+    is_named = left + len(names) * max(longest + 1, narrow) <= width
+    wide = max(longest + 1, narrow) if is_named else narrow
     fit = max(1, (width - left) // wide)
     for start in range(0, len(names), fit):
         shown = range(start, min(start + fit, len(names)))
         heads = [names[column] if is_named else str(column) for column in shown]
         yield Text(" " * left + "".join(padded(name, wide) for name in heads), "dim")
         for label, row in zip(labels, rows, strict=True):
-            line = Text(padded(cut(label, left - 1), left - 1) + " ")
+            *above, last = folded(label, left - 1)
+            yield from (Text(padded(part, left)) for part in above)
+            line = Text(padded(last, left))
             for column in shown:
                 line.append_text(said(row[column + 1], table, wide))
             yield line
@@ -89,10 +126,14 @@ def padded(text: str, wide: int) -> str:
     return " " * (wide - 1 - cell_len(text)) + text + " "
 
 
-def cut(text: str, wide: int) -> str:
-    while cell_len(text) > wide - 1:
-        text = text[:-1]
-    return text
+def folded(text: str, wide: int) -> list[str]:
+    """A text in parts that are at most so many columns wide; one part, perhaps empty, at least."""
+    parts = [""]
+    for char in text:
+        if parts[-1] and cell_len(parts[-1] + char) > wide:
+            parts.append("")
+        parts[-1] += char
+    return parts
 
 
 def printable(text: str) -> str:

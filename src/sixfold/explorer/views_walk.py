@@ -23,7 +23,7 @@ GATES = {"relu": "max(0, x W₁ + b₁)", "swiglu": "silu(x W_g) · (x W₁)"}
 
 
 class Stage(NamedTuple):
-    """What is computed, how, and what came out; `names` where the numbers belong to pieces."""
+    """What is computed, how, and what came out, in the order of drawing; `names` where numbers belong to pieces."""
 
     name: str
     equation: str
@@ -67,10 +67,10 @@ def walk(trace: Trace, wish: Wish) -> View:
 
 
 def told(stage: Stage) -> str:
-    """The first numbers, or the largest where they belong to pieces."""
+    """The first numbers, in the order in which they are drawn, with the pieces that they belong to."""
     if stage.names:
-        best = np.argsort(-stage.numbers, kind="stable")[:SHOWN]
-        return "   ".join(f"{stage.names[place]} {figure(stage.numbers[place])}" for place in best)
+        shown = zip(stage.names, stage.numbers[:SHOWN], strict=False)
+        return "   ".join(f"{name} {figure(number)}" for name, number in shown)
     more = f"   … {len(stage.numbers)} numbers" if len(stage.numbers) > SHOWN else ""
     return "  ".join(f"{figure(number):>7}" for number in stage.numbers[:SHOWN]) + more
 
@@ -132,7 +132,10 @@ def before(trace: Trace, stack: str, chosen: Head) -> str:
 
 
 def looking(trace: Trace, chosen: Head, place: int) -> Iterator[Stage]:
-    """Queries, keys and values; scores, mask, softmax, and what they bring."""
+    """Queries, keys and values; scores, mask, softmax, and what they bring.
+
+    Scores, mask and weights are in one order, that of the weights, so that their bars can be compared.
+    """
     config, at, head = trace.config, chosen.place, chosen.head
     if config.norm_position == "pre":
         yield Stage("Norm", "Norm(x)", trace[f"{at}_norm"][place])
@@ -147,12 +150,14 @@ def looking(trace: Trace, chosen: Head, place: int) -> Iterator[Stage]:
     yield Stage(f"Value of “{looked[most]}”", f"v = {m} W_V", trace[f"{at}.value"][shared, most])
     forms = {"additive": "wᵀ tanh(q + k)", "cosine": f"cos(q, k) · √{config.d_head}"}
     form = forms.get(config.compatibility, f"q · k / √{config.d_head}")
-    yield Stage("Scores", form, trace[f"{at}.scores"][head, place], looked)
-    masked = trace[f"{at}.masked_scores"][head, place]
+    order = np.argsort(-weights, kind="stable")
+    names = [looked[column] for column in order]
+    yield Stage("Scores, largest weight first", form, trace[f"{at}.scores"][head, place][order], names)
+    masked = trace[f"{at}.masked_scores"][head, place][order]
     hidden = int(np.isinf(masked).sum())
     note = f"{hidden} of {len(masked)} pieces hidden" if hidden else "nothing is hidden here"
-    yield Stage("Mask", "−∞ where it may not look", masked, looked, note)
-    yield Stage("Weights", "softmax(scores)", weights, looked)
+    yield Stage("Mask, in the same order", "−∞ where it may not look", masked, names, note)
+    yield Stage("Weights, largest first", "softmax(scores)", weights[order], names)
     yield Stage("What the head found", "Σ weight · v", trace[f"{at}.heads"][head, place])
     yield Stage("All heads together", "concat(heads) W_O", trace[f"{at}.output"][place])
 

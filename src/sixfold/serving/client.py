@@ -97,6 +97,9 @@ class _Asker:
         self._url, self._tries = url.rstrip("/"), tries
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._url!r})"
+
     def _batch(self, texts: Sequence[str], wish: dict[str, Any], details: bool) -> Talk:
         if isinstance(texts, str):
             raise RequestError(

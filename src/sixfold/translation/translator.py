@@ -43,7 +43,7 @@ class Translator:
         vocabulary for every word.
         """
         check_threads(threads)
-        place = choose_device(device)
+        place = self._place = choose_device(device)
         self._directions: dict[tuple[str, str], Direction] = {}
         self._others: list[Direction] = []  # of models that are not the first of their direction
         self._engines: list[Engine] = []
@@ -191,6 +191,14 @@ class Translator:
         self._others.clear()
         while self._engines:
             self._engines.pop().close()
+
+    def __repr__(self) -> str:
+        """What it translates, and with which models; the same before and after it is closed but for the word."""
+        if not self._engines:
+            return "<Translator, closed>"
+        models = dict.fromkeys(each.file.name for each in [*self._directions.values(), *self._others])
+        ways = ", ".join(f"{one}→{other}" for one, other in self._directions)
+        return f"<Translator {ways} with {', '.join(models)} on {self._place}>"
 
     def __enter__(self) -> Self:
         return self
