@@ -50,7 +50,7 @@ def evaluate(capsys, folder, monkeypatch):
 
 
 def test_a_model_and_another_systems_output_are_compared(evaluate, folder):
-    status, out, err = evaluate("run/model.safetensors", "system1.txt", "toy.zh", "toy.en", "--out", "compared")
+    status, out, err = evaluate("run/model.safetensors", "system1.txt", "toy.zh", "toy.en", "--output", "compared")
     assert status == 0, err
     lines = out.splitlines()
     assert lines[0].split() == ["system", "BLEU", "chrF", "TER"]
@@ -105,7 +105,7 @@ def test_a_table_of_pairs_has_corpora(evaluate, folder):
         (["system1.txt"], "files: expected systems, then source and reference", "for example"),
         (["system1.txt", "toy.zh", "none.en"], "none.en: No such file", None),
         (["none.safetensors", "toy.zh", "toy.en"], "none.safetensors: No such file", None),
-        (["system1.txt", "toy.zh", "toy.en", "--out", "toy.en"], "--out: toy.en: expected a folder", "choose"),
+        (["system1.txt", "toy.zh", "toy.en", "--output", "toy.en"], "--output: toy.en: expected a folder", "choose"),
         (["run/config.toml", "toy.zh", "toy.en"], "run/config.toml: expected 336 lines", "a model file ends in"),
         (["run/model.safetensors", "toy.zh", "toy.en", "--compute", "int4"], "compute: expected one of", None),
         (["system1.txt", "toy.zh", "toy.en", "--comet", "no.ckpt"], "--comet: no.ckpt: expected a checkpoint", None),

@@ -21,12 +21,15 @@ def test_a_glossary_is_read_with_or_without_its_direction(tmp_path):
 
 @pytest.mark.parametrize("text", ["猫\n", "猫\t\n", "\tfelines\n", "猫 felines\n"])
 def test_a_row_without_two_terms_is_refused(text, tmp_path):
-    (tmp_path / "g.tsv").write_text(text, encoding="utf-8")
-    with pytest.raises(DataError, match="row 1: expected a term, a tab and its translation"):
+    (tmp_path / "g.tsv").write_text(f"狗\thounds\n\n{text}", encoding="utf-8")
+    with pytest.raises(DataError, match="g.tsv:3: expected a term, a tab and its translation"):
         Glossary.read(tmp_path / "g.tsv")
 
 
 def test_a_file_that_cannot_be_read_is_said(tmp_path):
+    (tmp_path / "g.tsv").write_bytes("在图书馆里看书的人\tpeople who read in the library\n".encode("gbk"))
+    with pytest.raises(DataError, match="got text in GBK"):
+        Glossary.read(tmp_path / "g.tsv")
     with pytest.raises(DataError, match="cannot be read"):
         Glossary.read(tmp_path / "none.tsv")
 

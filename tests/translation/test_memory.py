@@ -40,7 +40,7 @@ def test_two_columns_are_read_with_or_without_their_direction(tmp_path):
     assert read.toward(("en", "zh")) is turned  # with the index that it has by then
     assert read.toward(("de", "en")).entries == ()
     path.write_text("狗 hounds\n", encoding="utf-8")
-    with pytest.raises(DataError, match="row 1: expected a sentence, a tab and its translation"):
+    with pytest.raises(DataError, match=":1: expected a sentence, a tab and its translation"):
         Memory.read(path)
     with pytest.raises(DataError, match="cannot be read"):
         Memory.read(tmp_path / "none.tmx")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sixfold.errors import DataError
+from sixfold.text.encodings import SAMPLE, check_utf8
 
 Languages = tuple[str, str]
 
@@ -27,12 +28,16 @@ def read_pairs(path: Path, kind: str) -> tuple[tuple[Pair, ...], Languages | Non
     """
     pairs = []
     try:
+        with path.open("rb") as raw:
+            check_utf8(raw.read(SAMPLE), str(path))
         with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = (row for row in csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE) if any(map(str.strip, row)))
-            for number, row in enumerate(rows, start=1):
+            reader = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+            for row in reader:
+                if not any(map(str.strip, row)):
+                    continue
                 if len(row) < 2 or not row[0].strip() or not row[1].strip():
                     wanted = f"{kind}, a tab and its translation"
-                    raise DataError(f"{path}: row {number}: expected {wanted}; got {row!r:.60}")
+                    raise DataError(f"{path}:{reader.line_num}: expected {wanted}; got {row!r:.60}")
                 pairs.append(Pair(row[0].strip(), row[1].strip()))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path}: cannot be read: {error}") from None
