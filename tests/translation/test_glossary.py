@@ -22,7 +22,7 @@ def test_a_glossary_is_read_with_or_without_its_direction(tmp_path):
 @pytest.mark.parametrize("text", ["猫\n", "猫\t\n", "\tfelines\n", "猫 felines\n"])
 def test_a_row_without_two_terms_is_refused(text, tmp_path):
     (tmp_path / "g.tsv").write_text(f"狗\thounds\n\n{text}", encoding="utf-8")
-    with pytest.raises(DataError, match="g.tsv:3: expected a term, a tab and its translation"):
+    with pytest.raises(DataError, match=r"g\.tsv:3: expected a term, a tab and its translation"):
         Glossary.read(tmp_path / "g.tsv")
 
 

@@ -34,7 +34,7 @@ def register(app: typer.Typer, name: str) -> None:
 def summary(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[MODEL|PRESET|FILE.toml]", help=f"A preset, a recipe, or: {MODEL_HELP}"),
+        typer.Argument(metavar="MODEL|PRESET|FILE.toml", help=f"A preset, a recipe, or a model. {MODEL_HELP}"),
     ] = None,
     model: Annotated[Path | None, typer.Option("--model", "-m", help="The same as the argument.")] = None,
     changes: Set = [],  # noqa: B006

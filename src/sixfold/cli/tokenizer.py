@@ -23,7 +23,7 @@ from sixfold.text.tokenizer import Tokenizer
 from sixfold.translation.opening import find_model
 
 Where = Annotated[
-    Path | None, typer.Option("--model", "-m", help=f"A tokeniser file or tokenizer.json, or: {MODEL_HELP}")
+    Path | None, typer.Option("--model", "-m", help=f"A tokeniser file, a tokenizer.json, or a model. {MODEL_HELP}")
 ]
 Words = Annotated[list[str] | None, typer.Argument(help="Left out: lines of standard input.")]
 
