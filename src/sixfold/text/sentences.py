@@ -51,7 +51,8 @@ _ATTRIBUTION = re.compile(
     r"(?:[。！？…；]|，[“「])"
 )
 _SAID = re.compile(
-    r"(?:[A-Z][\w.'’-]* ){1,4}(?:said|says|asked|asks|replied|answered|shouted|cried|whispered|added|called|yelled|"
+    r"(?:[A-Z][\w.'’-]{0,40}+ ){1,4}"
+    r"(?:said|says|asked|asks|replied|answered|shouted|cried|whispered|added|called|yelled|"
     r"muttered|murmured|told|explained|repeated|continued|insisted|agreed|demanded|wondered|warned|sighed|laughed)\b"
 )
 _CONTINUATION = re.compile(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import codecs
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,10 +21,12 @@ from sixfold.translation.formats import catalogue, docx, html, markdown, strings
 from sixfold.translation.glossary import Glossary
 from sixfold.translation.inline import place
 from sixfold.translation.memory import Memory
+from sixfold.translation.occurrences import occurrences
 from sixfold.translation.plan import has_words
 from sixfold.translation.result import Notice, Translation
+from sixfold.translation.stopping import check_stop
 from sixfold.translation.translator import Translator
-from sixfold.translation.units import Atom, Mark, Span, Unit
+from sixfold.translation.units import Atom, Mark, Span, Unit, UnreadableError
 
 Parse = Callable[[str], list[Unit]]
 
@@ -74,9 +79,25 @@ class Document:
                 f"{name}:{line}: expected UTF-8; got byte 0x{error.object[error.start]:02x}",
                 "convert the file, for example: iconv -f GB18030 -t UTF-8",
             ) from None
-        found = TABLES[form](text, columns) if columns else FORMATS[form].parse(text)
+        try:
+            found = TABLES[form](text, columns) if columns else FORMATS[form].parse(text)
+        except UnreadableError as error:
+            where = name if error.line is None else f"{name}:{error.line}"
+            raise DataError(f"{where}: {error.message}", error.hint) from None
         units = sorted(found, key=lambda unit: (unit.span[0], -unit.span[1]))
         return cls(text, tuple(units), bom)
+
+    def line_of(self, at: int) -> int:
+        """The number of the line, from 1, that a place of the text is in."""
+        return bisect_left(self._line_ends, at) + 1
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [unit.span[0] for unit in self.units]
+
+    @cached_property
+    def _line_ends(self) -> list[int]:
+        return [found.start() for found in re.finditer("\n", self.text)]
 
     def write(self, fillings: Mapping[int, Filling]) -> bytes:
         """With some units, by their number, replaced."""
@@ -85,7 +106,7 @@ class Document:
     def _rendered(self, span: Span, first: int, fillings: Mapping[int, Filling]) -> str:
         """What a part of the document becomes; no unit before the `first` is in it."""
         done, at = [], span[0]
-        for number in range(first, len(self.units)):
+        for number in range(max(first, bisect_left(self._starts, at)), len(self.units)):
             start, end = self.units[number].span
             if start >= span[1]:
                 break
@@ -197,6 +218,7 @@ def translate_document(
     report = Report(len(units))
     fillings: dict[str, dict[int, Filling]] = {part: {} for part in parts}
     for (part, number), said in zip(wanted, found, strict=True):
+        check_stop()
         unit = parts[part].units[number]
         if said.text == unit.text:
             continue
@@ -204,7 +226,7 @@ def translate_document(
         fillings[part][number], is_sure = filled(unit, said, is_spaced(pair[1]))
         lost = Notice("markup", "a tag lost the words that it stood around, and was put where they would be")
         told = [*said.warnings, *([] if is_sure else [lost])]
-        line = parts[part].text.count("\n", 0, unit.span[0]) + 1 if told else 0
+        line = parts[part].line_of(unit.span[0]) if told else 0
         report.notices += [(line, notice) for notice in told]
     changed = {part: parts[part].write(its) for part, its in fillings.items() if its}
     if form == "docx":
@@ -255,22 +277,26 @@ def is_prose(text: str, languages: tuple[str, str]) -> bool:
 
 
 def lost_atoms(unit: Unit, said: str) -> list[Atom]:
-    """Those that a translation does not have, or has too often or too seldom."""
+    """The atoms that a translation does not have, or not often enough."""
     atoms = unit.all_atoms()
     shown = [unit.text[slice(*atom.shown)] for atom in atoms]
-    wanted = Counter(shown)
-    return [atom for atom, its in zip(atoms, shown, strict=True) if said.count(its) < wanted[its]]
+    wanted, places = Counter(shown), occurrences(said, shown)
+    return [atom for atom, text in zip(atoms, shown, strict=True) if text and len(places[text]) < wanted[text]]
 
 
 def without(unit: Unit, atoms: Sequence[Atom]) -> Unit:
     """The unit with some atoms as single marks instead, which need no model to come back."""
-    gone = [atom for atom in unit.all_atoms() if atom in set(atoms)]
-    sizes = [(atom.shown[1], atom.shown[1] - atom.shown[0]) for atom in gone]
+    chosen = set(atoms)
+    gone = [atom for atom in unit.all_atoms() if atom in chosen]
+    starts = [atom.shown[0] for atom in gone]
+    removed = [0, *accumulate(atom.shown[1] - atom.shown[0] for atom in gone)]
 
     def moved(at: int) -> int:
         """Where a place is now; those inside of what is gone are where it was."""
-        inside = next((atom.shown[0] for atom in gone if atom.shown[0] < at < atom.shown[1]), at)
-        return inside - sum(size for end, size in sizes if end <= inside)
+        before = bisect_left(starts, at)
+        if before and at < gone[before - 1].shown[1]:
+            before, at = before - 1, starts[before - 1]
+        return at - removed[before]
 
     # At one place, what was a mark already is before the text that becomes one.
     marks = [((mark.at, 0), mark) for mark in unit.marks]
@@ -281,7 +307,7 @@ def without(unit: Unit, atoms: Sequence[Atom]) -> Unit:
     for atom in gone:
         text += unit.text[at : atom.shown[0]]
         at = atom.shown[1]
-    kept = [atom for atom in unit.atoms if atom not in gone]
+    kept = [atom for atom in unit.atoms if atom not in chosen]
     return replace(
         unit,
         text=text + unit.text[at:],
@@ -292,23 +318,37 @@ def without(unit: Unit, atoms: Sequence[Atom]) -> Unit:
 
 def filled(unit: Unit, said: Translation, spaced: bool) -> tuple[Filling, bool]:
     """The translation with the markup of its unit, and whether every mark found its words."""
-    inserts, at = [], 0
-    for atom in unit.atoms:
-        shown = unit.text[slice(*atom.shown)]
-        start = said.text.find(shown, at)
-        start = start if start >= 0 else said.text.find(shown)
-        if start >= 0 and shown:
-            inserts.append(Insert((start, start + len(shown)), atom.span))
-            at = start + len(shown)
+    inserts = _atoms_placed(unit, said.text)
     taken = sorted(insert.place for insert in inserts)
     places, is_sure = place(unit, said.text, said.alignment) if unit.marks else ([], True)
     for target, number in places:
         mark = unit.marks[number]
-        inside = next((span for span in taken if span[0] < target < span[1]), None)
-        target = target if inside is None else inside[0] if mark.kind == "open" else inside[1]
+        before = bisect_left(taken, (target, 0))
+        if before and target < taken[before - 1][1]:  # inside of an atom
+            target = taken[before - 1][0 if mark.kind == "open" else 1]
         inserts.append(Insert((target, target), mark.span, mark.raw, *_pads(unit, mark, said.text, target, spaced)))
     order = sorted(range(len(inserts)), key=lambda number: (inserts[number].place[0], _rank(inserts[number], number)))
     return Filling(said.text, tuple(inserts[number] for number in order)), is_sure
+
+
+def _atoms_placed(unit: Unit, said: str) -> list[Insert]:
+    """The atoms of the markup where they stand in a translation; no two of them share a character.
+
+    The longest come first: of `map()` and `map`, the shorter is not to be found inside the longer.
+    """
+    atoms = sorted(unit.atoms, key=lambda atom: atom.shown[0] - atom.shown[1])
+    shown = [unit.text[slice(*atom.shown)] for atom in atoms]
+    coming = {text: iter(places) for text, places in occurrences(said, shown).items()}
+    is_taken = bytearray(len(said))
+    inserts = []
+    for atom, text in zip(atoms, shown, strict=True):
+        for start in coming.get(text, ()):
+            end = start + len(text)
+            if is_taken.find(1, start, end) < 0:
+                is_taken[start:end] = b"\1" * len(text)
+                inserts.append(Insert((start, end), atom.span))
+                break
+    return inserts
 
 
 def _pads(unit: Unit, mark: Mark, said: str, at: int, spaced: bool) -> tuple[str, str]:
@@ -317,7 +357,7 @@ def _pads(unit: Unit, mark: Mark, said: str, at: int, spaced: bool) -> tuple[str
     What was text, and is a mark because the model lost it, is not to touch a word. And where a mark is known by its
     neighbours, one that closes behind punctuation must not be followed by a letter: **so.**What would stay asterisks.
     """
-    left, right = said[:at][-1:], said[at:][:1]
+    left, right = said[max(0, at - 1) : at], said[at : at + 1]
     if mark.raw:
         return (" " if spaced and left.isalnum() else "", " " if spaced and right.isalnum() else "")
     if unit.leans and mark.kind == "close" and left and not left.isalnum() and right.isalnum():

@@ -14,7 +14,8 @@ from sixfold.data.damage import numbers, numbers_differ
 from sixfold.engines.engine import Candidate as Hypothesis
 from sixfold.text.languages import LETTERS, SCRIPTS, UNSPACED, letters
 from sixfold.translation.direction import Direction
-from sixfold.translation.units import PLACEHOLDER, Span
+from sixfold.translation.occurrences import occurrences
+from sixfold.translation.units import NO_CHARACTER, PLACEHOLDER, Span
 
 # Measured by benchmarks/guard.py: what finds nine of ten planted faults and cries wolf on one good line in a hundred.
 SHORTEST, LONGEST = 0.3, 3.2  # lengths of a translation, over its source's
@@ -22,7 +23,7 @@ LONG_ENOUGH = 24  # of a source, for its length to say something
 FIGURES = 3  # digits of a number that nobody spells
 SPELLING = 0.8  # how alike two spellings of a name are
 BEAM = 6  # of the second attempt
-NO_CHARACTER = "\ufffd"
+MOST_NAMES = 50  # of a sentence that are looked for in its translation; one with more is a list
 
 _DENSE = letters(*UNSPACED)
 _HAN_RUN = re.compile(f"[{LETTERS['Han']}]{{2,}}")
@@ -168,11 +169,15 @@ def _year(decade: re.Match[str]) -> str:
 
 
 def _names(source: str, said: str, languages: tuple[str, str]) -> Iterator[Fault]:
-    lost = [found[0] for found in PLACEHOLDER.finditer(source) if found[0] not in said]
+    placeholders = PLACEHOLDER.findall(source)
+    places = occurrences(said, placeholders)
+    lost = [each for each in placeholders if not places[each]]
     latin = "Latin" in _scripts(languages[0]) or not _scripts(languages[0])
     bare = PLACEHOLDER.sub(" ", source)
     names = [*_COPIED.findall(bare), *([] if latin else _LATIN_NAME.findall(bare))]
-    lost += [name for name in dict.fromkeys(names) if not _is_kept(_bare(name), _bare(said))]
+    wanted = list(dict.fromkeys(names))[:MOST_NAMES]
+    kept = _bare(said) if wanted else ""
+    lost += [name for name in wanted if not _is_kept(_bare(name), kept)]
     if lost:
         yield Fault("names", f"missing in the translation: {', '.join(lost)}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -31,8 +32,39 @@ def place(unit: Unit, said: str, links: Sequence[Link]) -> tuple[list[tuple[int,
     roots = _tree(unit.marks)
     words = sorted((link.target, sum(link.source) / 2) for link in links)
     room = len(said) - len(said.lstrip()), len(said.rstrip())
-    _settle(roots, (min(room), max(room)), unit, words)
+    _settle(roots, (min(room), max(room)), unit, _Source(unit.text), words)
     return list(_written(roots)), not any(_is_any_lost(node) for node in roots)
+
+
+class _Source:
+    """The text of a unit, and where its words begin and end: white space around them is of no account."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.begin, self.end = len(text) - len(text.lstrip()), len(text.rstrip())
+
+    def is_blank(self, start: int, end: int) -> bool:
+        return not self.text[start:end].strip()
+
+
+class _Words:
+    """The words of a stretch of the translation, to be found by the place in the source that they come from."""
+
+    def __init__(self, words: Words) -> None:
+        self.spans = [span for span, _ in words]
+        self._order = sorted((middle, span, number) for number, (span, middle) in enumerate(words))
+        self._middles = [middle for middle, _, _ in self._order]
+
+    def between(self, start: int, end: int) -> list[int]:
+        """The numbers of the words that come from a stretch of the source, in the order of the translation."""
+        first, last = (bisect_left(self._middles, at) for at in (start, end))
+        return sorted(number for _, _, number in self._order[first:last])
+
+    def before_and_behind(self, at: int) -> tuple[Span | None, Span | None]:
+        """The word that comes from the last source word before a place, and from the first one behind it."""
+        number = bisect_left(self._middles, at)
+        before = self._order[number - 1][1] if number > 0 else None
+        return before, self._order[number][1] if number < len(self._order) else None
 
 
 def _tree(marks: Sequence[Mark]) -> list[Node]:
@@ -50,11 +82,16 @@ def _tree(marks: Sequence[Mark]) -> list[Node]:
     return roots
 
 
-def _settle(nodes: Sequence[Node], room: Span, unit: Unit, words: Words) -> None:
-    """Find places for nodes that are beside each other, within the room of what is around them."""
-    inside = [word for word in words if room[0] <= word[0][0] and word[0][1] <= room[1]]
+def _settle(nodes: Sequence[Node], room: Span, unit: Unit, source: _Source, words: Words) -> None:
+    """Find places for nodes that are beside each other, within the room of what is around them.
+
+    The time is proportional to the words in the room and to the nodes: siblings share neither, and pairs are at most
+    `DEEPEST` inside of each other.
+    """
+    words = [word for word in words if room[0] <= word[0][0] and word[0][1] <= room[1]]
+    inside = _Words(words)
     for node in nodes:
-        node.target = _span_of(node, room, unit.text, inside) if len(node.marks) == 2 else room
+        node.target = _span_of(node, room, source, inside) if len(node.marks) == 2 else room
     pairs = sorted((node for node in nodes if len(node.marks) == 2), key=lambda node: node.target)
     for one, other in pairwise(pairs):
         if other.target[0] < one.target[1]:
@@ -65,51 +102,53 @@ def _settle(nodes: Sequence[Node], room: Span, unit: Unit, words: Words) -> None
         edges = [room[0], *(node.target[0] for node in pairs[1:]), room[1]]
         for node, edge in zip(pairs, pairwise(edges), strict=True):
             node.target = edge
+    starts = [pair.target[0] for pair in pairs]
     for node in nodes:
         if len(node.marks) == 1:
-            at = _place_of(node.source[0], room, unit.text, inside)
-            around = next((pair for pair in pairs if pair.target[0] < at < pair.target[1]), None)
-            if around is not None:
+            at = _place_of(node.source[0], room, source, inside)
+            around = pairs[bisect_left(starts, at) - 1] if starts and starts[0] < at else None
+            if around is not None and at < around.target[1]:
                 at = around.target[0] if node.source[0] <= around.source[0] else around.target[1]
             node.target = at, at
-        else:
-            _settle(node.inside, node.target, unit, words)
+        elif node.inside:
+            first, last = (bisect_left(words, ((at, 0), 0.0)) for at in node.target)
+            _settle(node.inside, node.target, unit, source, words[first:last])
 
 
-def _span_of(node: Node, room: Span, text: str, words: Words) -> Span:
-    """From the first to the last word that comes from inside a pair; of several runs of such words, the longest."""
+def _span_of(node: Node, room: Span, source: _Source, words: _Words) -> Span:
+    """From the first to the last word that comes from inside a pair; of several runs of such words, the longest.
+
+    One other word does not end a run.
+    """
     start, end = node.source
-    if not text[:start].strip() and not text[end:].strip():
+    if start <= source.begin and end >= source.end:
         return room
-    runs: list[list[Span]] = []
-    gap = 2
-    for span, middle in words:
-        if start <= middle < end:
-            if gap > 1 or not runs:
-                runs.append([])
-            runs[-1].append(span)
-            gap = 0
+    runs: list[list[int]] = []
+    for number in words.between(start, end):
+        if runs and number - runs[-1][-1] <= 2:
+            runs[-1].append(number)
         else:
-            gap += 1
-    if not text[start:end].strip() or not runs:
-        at = _place_of(start, room, text, words)
-        node.is_lost = bool(text[start:end].strip())
+            runs.append([number])
+    is_blank = source.is_blank(start, end)
+    if is_blank or not runs:
+        at = _place_of(start, room, source, words)
+        node.is_lost = not is_blank
         return at, at
-    best = max(runs, key=lambda run: sum(last - first for first, last in run))
+    spans = [[words.spans[number] for number in run] for run in runs]
+    best = max(spans, key=lambda run: sum(last - first for first, last in run))
     return best[0][0], best[-1][1]
 
 
-def _place_of(at: int, room: Span, text: str, words: Words) -> int:
+def _place_of(at: int, room: Span, source: _Source, words: _Words) -> int:
     """Before the word that comes from the first source word behind a place; else behind what is before it."""
-    if not text[:at].strip():
+    if at <= source.begin:
         return room[0]
-    if not text[at:].strip():
+    if at >= source.end:
         return room[1]
-    behind = [(middle, span) for span, middle in words if middle >= at]
-    if behind:
-        return min(behind)[1][0]
-    before = [(middle, span) for span, middle in words if middle < at]
-    return max(before)[1][1] if before else room[1]
+    before, behind = words.before_and_behind(at)
+    if behind is not None:
+        return behind[0]
+    return before[1] if before is not None else room[1]
 
 
 def _written(nodes: Sequence[Node]) -> Iterator[tuple[int, int]]:

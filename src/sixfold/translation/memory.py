@@ -22,6 +22,7 @@ from sixfold.translation.result import Match
 from sixfold.translation.tmx import read_tmx
 
 LEAST, MOST = 0.7, 3  # how alike, and how many, what is shown for a sentence
+LONGEST = 2000  # words of a sentence that is compared with others: the time grows by the square of their number
 NEARLY = 0.99  # the most for what is not the same, as where but a space differs
 _ALONE = "".join(LETTERS[script] for script in UNSPACED)
 _UNIT = re.compile(rf"[{_ALONE}]|[^\W{_ALONE}]+|[^\w\s]")
@@ -57,10 +58,13 @@ class Memory:
     def fuzzy(self, sentence: str, least: float = LEAST, count: int = MOST) -> list[Match]:
         """What is most alike, the best first: a score is the share of words that need no edit, 1 for the same text.
 
-        Where words are not set apart by spaces, each character counts as one.
+        Where words are not set apart by spaces, each character counts as one. A sentence of more than `LONGEST` words
+        is alike to none.
         """
         text = folded(sentence)
         units = units_of(text)
+        if len(units) > LONGEST:
+            return []
         bounds = self._index.bounds(units)
         near = np.flatnonzero(bounds >= max(least, 1e-9))
         best: list[tuple[float, int]] = []

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from html import unescape
 from typing import Literal, NamedTuple
 
 from sixfold.translation.result import Span as Span
+from sixfold.translation.stopping import check_stop
 
 Kind = Literal["open", "close", "single"]
 
@@ -21,6 +24,18 @@ PLACEHOLDER = re.compile(
     r"|%(?:\(\w+\)|\d+\$)?[-+#0]?\d*(?:\.\d+)?[sdifxXgcr](?![a-z])|%\{\w+\}|%@"
     r"|`[^`\n]+`"
 )
+
+
+_LONG_NUMBER = re.compile(r"&#(?:(?P<base>[xX]?)(?P<digits>(?<=#)[0-9]{8,}|(?<=[xX])[0-9a-fA-F]{8,}));?")
+NO_CHARACTER = "\ufffd"
+
+
+class UnreadableError(Exception):
+    """A document that is not of its format; whoever knows the name of the document makes a DataError of it."""
+
+    def __init__(self, message: str, line: int | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message, self.line, self.hint = message, line, hint
 
 
 class Mark(NamedTuple):
@@ -53,10 +68,12 @@ class Unit:
     leans: bool = False  # whether a mark opens or closes is told by what is beside it, as in Markdown
 
     def all_atoms(self) -> list[Atom]:
-        """And those that can be told by their look."""
+        """The atoms of the markup, and those that can be told by their look, from left to right."""
+        ends = [atom.shown[1] for atom in self.atoms]
         found = list(self.atoms)
         for match in PLACEHOLDER.finditer(self.text):
-            if not any(atom.shown[0] < match.end() and match.start() < atom.shown[1] for atom in self.atoms):
+            number = bisect_left(ends, match.start() + 1)  # the first atom that ends behind where this begins
+            if number == len(ends) or self.atoms[number].shown[0] >= match.end():
                 found.append(Atom(match.span()))
         return sorted(found)
 
@@ -78,6 +95,7 @@ def unit_of(
     `folds`: white space, line feeds too, is but a space, as in HTML and Markdown. `trims`: marks around it stay where
     they are; not so where the translation goes elsewhere.
     """
+    check_stop()
     kept = _trimmed(pieces) if trims else list(pieces)
     if all(_is_blank(piece) for piece in kept if piece.kind in ("text", "atom")):
         return None
@@ -103,6 +121,19 @@ def text_pieces(document: str, span: Span, decode: Callable[[str], str] = str) -
     end = max(start, span[1] - len(raw) + len(raw.rstrip(SPACE)))
     cuts = [(span[0], start), (start, end), (end, span[1])]
     return [Piece(each, decode(document[slice(*each)])) for each in cuts if each[0] < each[1]]
+
+
+def unescaped(text: str) -> str:
+    """Character references of HTML and XML as the characters that they stand for.
+
+    A number of many digits stands for no character; Python would refuse to read one of thousands of digits.
+    """
+    return unescape(_LONG_NUMBER.sub(_shortened, text)) if "&" in text else text
+
+
+def _shortened(reference: re.Match[str]) -> str:
+    digits = reference["digits"].lstrip("0")
+    return f"&#{reference['base']}{digits or 0};" if len(digits) < 8 else NO_CHARACTER
 
 
 def _trimmed(pieces: Sequence[Piece]) -> list[Piece]:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from html import escape, unescape
+from html import escape
 
 from sixfold.translation.formats import html
-from sixfold.translation.units import Kind, Piece, Unit, text_pieces, unit_of
+from sixfold.translation.stopping import check_stop
+from sixfold.translation.units import Kind, Piece, Unit, text_pieces, unescaped, unit_of
 
-_QUOTED = r'(?:"(?:[^"\\\n]|\\.)*"[ \t]*(?:\r?\n[ \t]*)?)+'
+_QUOTED = r'(?:"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"[ \t]*+(?:\r?\n[ \t]*+)?+)++'
 _ENTRY = re.compile(
     rf"^msgid[ \t]+(?P<one>{_QUOTED})(?:^msgid_plural[ \t]+(?P<many>{_QUOTED}))?"
     rf"(?P<forms>(?:^msgstr(?:\[\d+\])?[ \t]+{_QUOTED})+)",
     re.M,
 )
 _FORM = re.compile(rf"^msgstr(?:\[(?P<number>\d+)\])?[ \t]+(?P<said>{_QUOTED})", re.M)
-_STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+_STRING = re.compile(r'"([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)"')
 _ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|[0-7]{1,3}|.)", re.S)
 _CONTROL = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _WRITTEN = {"\\": "\\\\", '"': '\\"', **{char: f"\\{name}" for name, char in _CONTROL.items()}}
@@ -34,6 +35,7 @@ def parse_po(text: str) -> list[Unit]:
     """Messages with an empty msgstr; the header and what is translated are left alone."""
     units = []
     for entry in _ENTRY.finditer(text):
+        check_stop()
         for form in _FORM.finditer(text, *entry.span("forms")):
             many = entry["many"] is not None and form["number"] not in (None, "0")
             source, said = _unquoted(entry["many" if many else "one"]), form["said"].rstrip()
@@ -65,6 +67,7 @@ def parse_xliff(text: str) -> list[Unit]:
     """Sources without a target, or with an empty one."""
     units = []
     for found in _SEGMENT.finditer(text):
+        check_stop()
         if (found["said"] or "").strip():
             continue
         unit = unit_of(_pieces(text, *found.span("source")), _escape, trims=False)
@@ -95,7 +98,7 @@ def _pieces(text: str, start: int, end: int) -> list[Piece]:
                 pieces.append(Piece((code.span[0], token.span[1]), kind="single"))
                 code = None
         elif not name:
-            pieces += text_pieces(text, token.span, unescape)
+            pieces += text_pieces(text, token.span, unescaped)
         elif name in CODES and not closed and not token.closes:
             code = token
         else:

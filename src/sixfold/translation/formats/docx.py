@@ -8,11 +8,11 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import replace
-from html import escape, unescape
+from html import escape
 
 from sixfold.errors import DataError
 from sixfold.translation.formats.html import Token, tokens
-from sixfold.translation.units import Kind, Piece, Unit, unit_of
+from sixfold.translation.units import Kind, Piece, Unit, unescaped, unit_of
 
 _PARTS = re.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
 _LOOK = re.compile(r' w:rsid\w*="[^"]*"')
@@ -111,7 +111,7 @@ class _Paragraph:
         for number, span in enumerate(self.said):
             if number or not goes_on:
                 self.pieces.append(Piece((at, span[0]), kind="single" if number else "open"))
-            self.pieces.append(Piece(span, unescape(self.text[slice(*span)])))
+            self.pieces.append(Piece(span, unescaped(self.text[slice(*span)])))
             at = span[1]
         self.pieces.append(Piece((at, end), kind="close"))
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from html import escape, unescape
+from html import escape
 from typing import NamedTuple
 
-from sixfold.translation.units import Kind, Piece, Span, Unit, text_pieces, unit_of
+from sixfold.translation.stopping import check_stop
+from sixfold.translation.units import Kind, Piece, Span, Unit, text_pieces, unescaped, unit_of
 
-# Without a way back (++): what is no tag after all must not be tried in every other division.
+# Without a way back (++), and up to the first character that no tag has: what turns out to be no tag is text up to
+# there, and is not read again, so that no text takes more than one pass.
 _ATTRIBUTES = r"""(?:[^\s"'<>/=]++(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s"'=<>`]++))?+|[\s/])*+"""
 _TOKEN = re.compile(
     r"(?P<comment><!--.*?(?:-->|\Z))|(?P<other><!\[CDATA\[.*?(?:\]\]>|\Z)|<[!?][^>]*(?:>|\Z))"
-    rf"|<(?P<close>/?)(?P<name>[a-zA-Z][^\s/>]*)(?P<attributes>{_ATTRIBUTES})>",
+    rf"|<(?P<close>/?)(?P<name>[a-zA-Z][^\s/<>]*+)(?P<attributes>{_ATTRIBUTES})(?P<end>>?)",
     re.S,
 )
 _ATTRIBUTE = re.compile(r"""(?P<name>[^\s"'<>/=]+)\s*=\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)')""")
@@ -46,10 +48,15 @@ class Token(NamedTuple):
 
 def tokens(text: str, at: int, until: int) -> Iterator[Token]:
     """Tags and what is between them; a `<` that begins no tag is text."""
+    read = at
     while at < until:
-        found = _TOKEN.search(text, at, until)
+        check_stop()
+        found = _TOKEN.search(text, read, until)
         if found is None:
             break
+        read = found.end()
+        if found["end"] == "":
+            continue
         if found.start() > at:
             yield Token((at, found.start()))
         at = found.end()
@@ -63,7 +70,7 @@ def tokens(text: str, at: int, until: int) -> Iterator[Token]:
             stop = end.start() if end else until
             if stop > at:
                 yield Token((at, stop))
-            at = stop
+            read = at = stop
     if at < until:
         yield Token((at, until))
 
@@ -100,7 +107,7 @@ class _Reader:
         if self.depth:
             self._pass_by(token, opens)
         elif not token.name:
-            self.pieces += text_pieces(self.text, token.span, unescape)
+            self.pieces += text_pieces(self.text, token.span, unescaped)
         elif opens and (token.name in SKIPPED or token.name in KEPT or _is_left_alone(self.text, token)):
             self.around, self.depth = token.name, 1
             self.kept = token if token.name in INLINE else None
@@ -121,7 +128,7 @@ class _Reader:
         if self.depth == 0 and self.kept is not None:
             span = self.kept.span[0], token.span[1]
             inner = tokens(self.text, self.kept.span[1], token.span[0])
-            shown = unescape("".join(self.text[slice(*each.span)] for each in inner if not each.name))
+            shown = unescaped("".join(self.text[slice(*each.span)] for each in inner if not each.name))
             self.pieces.append(Piece(span, shown, "atom") if shown.strip() else Piece(span, kind="single"))
 
 
@@ -139,7 +146,7 @@ def _attribute_units(text: str, token: Token) -> list[Unit]:
     units = []
     for each in wanted:
         span = each.span("double" if each["double"] is not None else "single")
-        if unit := unit_of(text_pieces(text, span, unescape), escape):
+        if unit := unit_of(text_pieces(text, span, unescaped), escape):
             units.append(unit)
     return units
 

@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from sixfold.text.languages import UNSPACED, letters
 from sixfold.translation.formats import html
+from sixfold.translation.stopping import check_stop
 from sixfold.translation.units import PLACEHOLDER, Kind, Piece, Span, Unit, text_pieces, unit_of
 
 _FRONT = re.compile(r"---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S)
@@ -34,6 +37,21 @@ _PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("t
 PAIRED = ("em", "strong", "s")
 
 
+def _stop_in_block(_state: StateBlock, _start: int, _end: int, _silent: bool) -> bool:
+    """A rule of the parser that reads nothing: it is where long work can be stopped."""
+    check_stop()
+    return False
+
+
+def _stop_in_line(_state: StateInline, _silent: bool) -> bool:
+    check_stop()
+    return False
+
+
+_PARSER.block.ruler.before("table", "stop", _stop_in_block)
+_PARSER.inline.ruler.before("text", "stop", _stop_in_line)
+
+
 class _UnreadError(Exception):
     """The text is not where the parser says; it stays as it is."""
 
@@ -44,6 +62,7 @@ def parse(text: str) -> list[Unit]:
     body = "\n" * text.count("\n", 0, front.end()) + text[front.end() :] if front else text
     starts = [0, *(found.end() for found in re.finditer(r"\r\n?|\n", text)), len(text)]
     units: list[Unit] = []
+    row = _Row(text)
     cell = -1  # which of its row
     for token in _PARSER.parse(body):
         if token.type == "tr_open":
@@ -58,7 +77,7 @@ def parse(text: str) -> list[Unit]:
             lines = [(starts[number], starts[number + 1]) for number in range(*token.map)]
             in_table = cell >= 0 and token.level >= 4
             try:
-                inline = _Inline(text, *(_cell(text, lines[0], cell) if in_table else _lines(text, token, lines)))
+                inline = _Inline(text, *(row.cell(lines[0], cell) if in_table else _lines(text, token, lines)))
                 inline.read(token.children or [])
             except _UnreadError:
                 continue
@@ -85,22 +104,36 @@ def _lines(text: str, token: Token, lines: Sequence[Span]) -> tuple[str, list[in
     return token.content, places
 
 
-def _cell(text: str, line: Span, number: int) -> tuple[str, list[int]]:
-    """A cell of a table."""
-    row = text[slice(*line)].rstrip()
-    bars = [found.start() for found in _PIPE.finditer(row)]
-    edges = [*([-1] if not row.lstrip().startswith("|") else []), *bars]
-    if not row.endswith("|") or (bars and bars[-1] != len(row) - 1):
-        edges.append(len(row))
-    if number + 1 >= len(edges):
-        raise _UnreadError
-    start, end = edges[number] + 1, edges[number + 1]
-    inner = row[start:end]
-    if "\\|" in inner:
-        raise _UnreadError
-    start += len(inner) - len(inner.lstrip())
-    inner = inner.strip()
-    return inner, [line[0] + start + place for place in range(len(inner))]
+class _Row:
+    """The cells of the row of a table that was read last; all cells of a row are asked for one after another."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.line: Span = (0, 0)
+        self.edges: list[int] = []  # where a bar is, or would be at the ends of the row
+
+    def cell(self, line: Span, number: int) -> tuple[str, list[int]]:
+        """The content of a cell, and the place of each of its characters."""
+        if line != self.line:
+            self.line, self.edges = line, self._edges(line)
+        if number + 1 >= len(self.edges):
+            raise _UnreadError
+        start, end = self.edges[number] + 1, self.edges[number + 1]
+        inner = self.text[start:end]
+        if "\\|" in inner:
+            raise _UnreadError
+        start += len(inner) - len(inner.lstrip())
+        inner = inner.strip()
+        return inner, list(range(start, start + len(inner)))
+
+    def _edges(self, line: Span) -> list[int]:
+        row = self.text[slice(*line)].rstrip()
+        end = line[0] + len(row)
+        bars = [found.start() for found in _PIPE.finditer(self.text, line[0], end)]
+        edges = [*([line[0] - 1] if not row.lstrip().startswith("|") else []), *bars]
+        if not row.endswith("|") or (bars and bars[-1] != end - 1):
+            edges.append(end)
+        return edges
 
 
 class _Inline:

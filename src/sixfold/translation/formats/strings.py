@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from sixfold.errors import DataError
-from sixfold.translation.units import Unit, text_pieces, unit_of
+from sixfold.translation.stopping import check_stop
+from sixfold.translation.units import Unit, UnreadableError, text_pieces, unit_of
 
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.S)
+DEEPEST = 100  # lists and mappings of YAML inside each other; its scanner needs time by the square of their number
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.S)
 _COLON = re.compile(r"\s*:")
 _HEADER = re.compile(r"[|>][^\n]*\n")
 # What YAML would read as something else than this text, if it stood there plainly.
@@ -23,10 +24,12 @@ _UNPLAIN = re.compile(
 def parse_json(text: str) -> list[Unit]:
     try:
         json.loads(text)
-    except ValueError as error:
-        raise DataError(f"document: expected JSON; {error}") from None
+    except json.JSONDecodeError as error:
+        raise UnreadableError(f"expected JSON; column {error.colno}: {error.msg}", error.lineno) from None
+    except ValueError as error:  # a number of thousands of digits
+        raise UnreadableError(f"expected JSON that Python can read; {error}") from None
     except RecursionError:
-        raise DataError("document: expected JSON that is nested less deeply") from None
+        raise UnreadableError("expected JSON that is nested less deeply") from None
     units = []
     for found in _STRING.finditer(text):
         if _COLON.match(text, found.end()):
@@ -51,14 +54,36 @@ def parse_yaml(text: str) -> list[Unit]:
     try:
         import yaml
     except ImportError:
-        raise DataError("document: YAML needs PyYAML", "pip install 'sixfold[documents]'") from None
+        raise UnreadableError("YAML needs PyYAML", hint="pip install 'sixfold[documents]'") from None
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        """Refuses what is nested too deeply before it takes long, and can be stopped."""
+
+        depth = 0
+
+        def fetch_flow_collection_start(self, token: Any) -> None:
+            self.check_depth(self.flow_level + 1)
+            super().fetch_flow_collection_start(token)
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            check_stop()
+            self.depth += 1
+            self.check_depth(self.depth)
+            node = super().compose_node(parent, index)
+            self.depth -= 1
+            return node
+
+        def check_depth(self, depth: int) -> None:
+            if depth > DEEPEST:
+                expected = f"expected YAML that is nested less deeply, at most {DEEPEST} levels"
+                raise UnreadableError(expected, self.line + 1)
+
     try:
-        found = [scalar for root in yaml.compose_all(text, yaml.SafeLoader) if root for scalar in _scalars(root, set())]
+        found = [scalar for root in yaml.compose_all(text, Loader) if root for scalar in _scalars(root, set())]
     except yaml.YAMLError as error:
-        where = f":{error.problem_mark.line + 1}" if getattr(error, "problem_mark", None) else ""
-        raise DataError(f"document{where}: expected YAML; {getattr(error, 'problem', error)}") from None
-    except RecursionError:
-        raise DataError("document: expected YAML that is nested less deeply") from None
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or error
+        raise UnreadableError(f"expected YAML; {problem}", mark.line + 1 if mark else None) from None
     return [unit for scalar in found for unit in _scalar(text, scalar)]
 
 

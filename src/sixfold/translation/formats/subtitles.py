@@ -13,7 +13,7 @@ _BLANK = re.compile(r"(?:^|\n)[ \t\r]*(?=\n|\Z)")
 _TAG = re.compile(
     r"<(?P<close>/?)(?P<name>[a-z][^<>\n]*|[\d:.]+)>"
     r"|\{\\[^{}\n]*\}"  # {\an8}: where a cue stands
-    r"|[ \t\r]*\n[ \t]*-(?=\s)",
+    r"|\n[ \t]*+-(?=\s)",
     re.I,
 )
 

@@ -10,7 +10,7 @@ from sixfold.errors import RequestError
 from sixfold.settings import did_you_mean
 from sixfold.translation.units import Piece, Span, Unit, text_pieces, unit_of
 
-_CELL = r'"(?P<quoted>(?:[^"]|"")*)"(?=[{0}\r\n]|\Z)|(?P<plain>[^{0}\r\n]+)'
+_CELL = r'"(?P<quoted>[^"]*+(?:""[^"]*+)*+)"(?=[{0}\r\n]|\Z)|(?P<plain>[^{0}\r\n]+)'
 _CSV = re.compile(_CELL.format(","))
 _SEMICOLONS = re.compile(_CELL.format(";"))
 _TABS = re.compile(r"(?P<plain>[^\t\r\n]+)")

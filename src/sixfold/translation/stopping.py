@@ -1,0 +1,31 @@
+"""Long work in a thread that can be stopped: it calls `check_stop` now and then, which raises when it should end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+
+class Stopped(Exception):  # noqa: N818 -- it is not a mistake
+    """Nobody waits for the result of this work any more."""
+
+
+_is_stopped: ContextVar[Callable[[], bool] | None] = ContextVar("is_stopped", default=None)
+
+
+@contextmanager
+def stoppable(is_stopped: Callable[[], bool]) -> Iterator[None]:
+    """Inside of this block, in this thread, `check_stop` raises Stopped once `is_stopped()` is true."""
+    token = _is_stopped.set(is_stopped)
+    try:
+        yield
+    finally:
+        _is_stopped.reset(token)
+
+
+def check_stop() -> None:
+    """Raise Stopped if this work may be stopped and should be."""
+    is_stopped = _is_stopped.get()
+    if is_stopped is not None and is_stopped():
+        raise Stopped
