@@ -241,8 +241,9 @@ def test_white_space_blank_lines_line_ends_and_a_missing_last_one_are_kept(model
     assert piped(model, b"\n").stdout == b"\n"
 
 
-def test_a_byte_order_mark_is_no_text(model):
-    assert piped(model, b"\xef\xbb\xbf123\n").stdout == b"123\n"
+def test_a_byte_order_mark_is_no_text_and_stays_where_it_is(model):
+    assert piped(model, b"\xef\xbb\xbf123\n").stdout == b"\xef\xbb\xbf123\n"
+    assert json.loads(piped(model, b"\xef\xbb\xbf123\n", "--json").stdout)["translation"] == "123"
 
 
 def test_bytes_that_are_not_utf8_are_replaced_and_counted_once(model):

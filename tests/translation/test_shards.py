@@ -317,16 +317,17 @@ def test_as_many_threads_as_one_likes_write_the_same_bytes(tmp_path, models, mon
         assert (tmp_path / "3" / name).read_bytes() == (tmp_path / "1" / name).read_bytes()
 
 
-def test_bytes_that_are_no_text_are_counted_and_a_mark_at_the_start_is_dropped(tmp_path, models):
+def test_bytes_that_are_no_text_are_counted_and_a_mark_at_the_start_is_kept(tmp_path, models):
     plain = written(tmp_path / "a", b"\xef\xbb\xbf\xe6\x88\x91\xe7\x88\xb1\xe7\x8c\xab\n\xff\xfe\r\n\n")
     records = written(tmp_path / "b.jsonl", b'\xef\xbb\xbf{"text": "\xe6\x88\x91"}\r\n{"text": "\xff", "n": 1}\n')
     plan = Plan([plain, records], tmp_path / "out")
     tally = all_done(plan, order_of(models, plan.out, records=frozenset({"b.jsonl"})), 1)
     said = (plan.out / "a").read_bytes().split(b"\n")
-    assert said[0] == b"I love cats"
+    assert said[0] == b"\xef\xbb\xbfI love cats"
     assert said[1].endswith(b"\r")
     assert said[2:] == [b"", b""]
     first, second, end = (plan.out / "b.jsonl").read_bytes().split(b"\n")
+    assert first.startswith(b"\xef\xbb\xbf{")
     assert json.loads(first) == {"text": "我", "translation": "I"}
     assert (first[-1:], end) == (b"\r", b"")
     assert list(json.loads(second))[:3] == ["text", "n", "translation"]

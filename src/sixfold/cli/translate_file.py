@@ -18,7 +18,7 @@ from sixfold import tensorfile
 from sixfold.errors import ConfigError, DataError
 from sixfold.restart import changes, hold
 from sixfold.text.encodings import check_utf8
-from sixfold.translation.lines import Lines, check_strict
+from sixfold.translation.lines import Lines, byte_order_mark, check_strict
 from sixfold.translation.result import Translation
 
 CHUNK = 1 << 16
@@ -123,7 +123,8 @@ class Job:
             ends = ["\n" if raw.endswith(b"\n") else "" for raw in window]
             assert len(said) == len(window)
             assert not any("\n" in line for line in said)
-            out.write("".join(line + end for line, end in zip(said, ends, strict=True)).encode())
+            mark = "" if self.as_json else byte_order_mark(window[0], first)
+            out.write("".join([mark, *(line + end for line, end in zip(said, ends, strict=True))]).encode())
             out.flush()
             self.lines += len(window)
             advance(sum(map(len, window)), len(window))

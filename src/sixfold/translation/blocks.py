@@ -16,7 +16,7 @@ from sixfold import modelfile, tensorfile
 from sixfold.config import Compute, TranslateOptions
 from sixfold.errors import ModelFileError
 from sixfold.translation.glossary import Glossary
-from sixfold.translation.lines import Lines, Occurrences, add_occurrence, report
+from sixfold.translation.lines import Lines, Occurrences, add_occurrence, byte_order_mark, report
 from sixfold.translation.memory import Memory
 from sixfold.translation.opening import Device
 from sixfold.translation.records import text_of, with_translation
@@ -96,15 +96,18 @@ class Worker:
     def _plain(self, block: Block, lines: Lines) -> Iterator[str]:
         raw = read_block(block)
         texts = [lines.decoded(each.removesuffix(b"\n"), number) for number, each in enumerate(raw, start=block.first)]
+        yield byte_order_mark(raw[0], block.first) if raw else ""
         for each, said in zip(raw, lines.translate(texts, block.first), strict=True):
             yield said.text + ("\n" if each.endswith(b"\n") else "")
 
     def _records(self, block: Block, lines: Lines) -> Iterator[str]:
-        shown = [lines.decoded(each, number) for number, each in enumerate(read_block(block), start=block.first)]
+        raw = read_block(block)
+        shown = [lines.decoded(each, number) for number, each in enumerate(raw, start=block.first)]
         texts = [
             text_of(line, self.order.field, f"{block.shard}:{number}")
             for number, line in enumerate(shown, start=block.first)
         ]
+        yield byte_order_mark(raw[0], block.first) if raw else ""
         for line, said in zip(shown, lines.translate(texts, block.first), strict=True):
             yield with_translation(line, said.text, list(dict.fromkeys(notice.kind for notice in said.warnings)))
 

@@ -14,6 +14,7 @@ from sixfold.translation.memory import Memory
 from sixfold.translation.result import Notice, Translation
 from sixfold.translation.translator import Translator
 
+BOM = "\ufeff"
 UNREAD = ("language", "same-language", "direction")  # kinds of notices that a strict caller takes for errors
 
 
@@ -75,6 +76,11 @@ class Lines:
         except RequestError:
             return False
         return True
+
+
+def byte_order_mark(raw: bytes, number: int) -> str:
+    """The mark that the first line of a file may begin with: it is no part of the text, and stays in front of it."""
+    return BOM if number == 1 and raw.startswith(codecs.BOM_UTF8) else ""
 
 
 def add_occurrence(notices: dict[str, Occurrences], kind: str, more: Occurrences) -> None:
