@@ -19,6 +19,7 @@ from small_translators import WORDS
 
 from sixfold.serving.limits import Limits
 from sixfold.serving.refusal import Refusal
+from sixfold.serving.service import READERS
 
 GOOD = {"q": "我爱猫", "source": "zh", "target": "en"}
 
@@ -26,13 +27,13 @@ GOOD = {"q": "我爱猫", "source": "zh", "target": "en"}
 @pytest.fixture(scope="module")
 def narrow(models):
     """A server where everyone has one request in work."""
-    with Server(models["zh-en"], concurrent=1, cache=0, threads=1) as started:
+    with Server(models["zh-en"], concurrent=1, cache=0, threads=1, max_characters=1_000_000) as started:
         yield started
 
 
 @pytest.fixture(scope="module")
 def hasty(models):
-    with Server(models["zh-en"], deadline=0.3, cache=0, threads=1) as started:
+    with Server(models["zh-en"], deadline=0.3, cache=0, threads=1, max_characters=1_000_000) as started:
         yield started
 
 
@@ -241,9 +242,20 @@ def test_an_answer_that_takes_too_long_is_given_up_but_a_stream_may_take_its_tim
 
 def test_a_document_that_takes_too_long_makes_room_for_others(hasty):
     long = page(10_000, 4)  # its time is up while it is still read
-    with ThreadPoolExecutor(2) as pool:  # as many as are in work at once
-        assert {each[0] for each in pool.map(lambda _: hasty.ask("/translate_file", *long), range(2))} == {504}
+    with ThreadPoolExecutor(READERS) as pool:  # as many as are in work at once
+        assert {each[0] for each in pool.map(lambda _: hasty.ask("/translate_file", *long), range(READERS))} == {504}
     assert until(lambda: hasty.ask("/translate_file", *page(1))[0] == 200)
+
+
+def test_the_server_is_there_while_documents_are_read_and_stops_reading_for_who_leaves(narrow):
+    """Ten megabytes of markup in each of as many documents as are read at once, which takes all of them a minute."""
+    long = multipart("a.html", b"<b>a</b> " * 1_100_000, source="zh", target="en")
+    for _ in range(READERS):
+        with sent(narrow, "/translate_file", *long):
+            assert until(lambda: narrow.ask("/translate", GOOD)[0] == 429)  # it has one request in work
+            assert narrow.ask("/health")[0] == 200
+        assert until(lambda: narrow.ask("/translate", GOOD)[0] == 200)
+    assert narrow.ask("/translate_file", *page(1))[0] == 200
 
 
 def test_a_document_that_its_client_leaves_makes_room_for_others(narrow):

@@ -1,9 +1,13 @@
 """What is made to keep a reader busy for ever is read in no time; these hang where a search goes back and forth."""
 
+import re
+
 import pytest
+from made_documents import Turned, made
 
 from sixfold.errors import DataError
-from sixfold.translation.document import Document
+from sixfold.translation.document import FORMATS, Document, is_prose, parts_of, translate_document, translate_parts
+from sixfold.translation.stopping import Stopped, stoppable
 from sixfold.translation.units import PLACEHOLDER, Unit
 
 
@@ -30,8 +34,54 @@ def test_a_broken_document_is_read_and_comes_back(form, data):
 
 
 def test_what_is_too_deep_is_said():
-    with pytest.raises(DataError, match="nested less deeply"):
-        Document.read(b"[" * 5_000, "yaml")
+    for form in ("json", "yaml"):
+        with pytest.raises(DataError, match=r"^a.txt.*nested less deeply"):
+            Document.read(b"[" * 100_000, form, "a.txt")
+
+
+@pytest.mark.parametrize(
+    ("form", "data", "message"),
+    [
+        ("json", b'{"a": 1,\n "b" 2}', "strings.txt:2: expected JSON; column 6: Expecting ':' delimiter"),
+        ("json", b"[" + b"1" * 5000 + b"]", "strings.txt: expected JSON that Python can read; "),
+        ("yaml", b"a: b\nc: [d\n", "strings.txt:3: expected YAML; expected ',' or ']'"),
+        ("yaml", b"a: \x01", "strings.txt: expected YAML; "),
+        ("html", b"a\n\xff", "strings.txt:2: expected UTF-8; got byte 0xff"),
+        ("docx", b"a", "strings.txt: expected a DOCX file; "),
+    ],
+)
+def test_a_mistake_is_told_with_the_name_of_the_file(form, data, message):
+    with pytest.raises(DataError) as error:
+        parts_of(data, form, "strings.txt")
+    assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize("form", [form for form in FORMATS if form != "docx"])
+def test_a_byte_order_mark_is_no_text_and_stays_where_it_is(form):
+    data = b"\xef\xbb\xbf" + made(form, 1)
+    said, _ = translate_document(Turned(), data, form)
+    assert said.startswith(b"\xef\xbb\xbf")
+    assert said.count("\ufeff".encode()) == 1
+    assert said.removeprefix(b"\xef\xbb\xbf") == translate_document(Turned(), made(form, 1), form)[0]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_reading_and_writing_can_be_stopped(form):
+    data = made(form, 1)
+    with stoppable(lambda: True), pytest.raises(Stopped):
+        parts_of(data, form, "a")
+    parts = parts_of(data, form, "a")
+    if any(is_prose(unit.text, Turned.languages) for part in parts.values() for unit in part.units):
+        with stoppable(lambda: True), pytest.raises(Stopped):
+            translate_parts(Turned(), parts, data)
+    with stoppable(lambda: False):
+        assert translate_parts(Turned(), parts, data) == translate_document(Turned(), data, form)
+
+
+def test_the_longer_of_two_codes_is_not_taken_for_the_shorter():
+    data = b"<p>Use <code>map()</code> not <code>map</code> here</p>"
+    said, _ = translate_document(Turned(), data, "html")
+    assert sorted(re.findall(rb"<code>[^<]*</code>", said)) == [b"<code>map()</code>", b"<code>map</code>"]
 
 
 def test_pairs_too_deep_inside_each_other_are_single_marks():

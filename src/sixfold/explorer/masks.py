@@ -31,12 +31,19 @@ class Masks:
         }  # fmt: skip
 
 
-def masks(tokenizer: Tokenizer, texts: Sequence[str], tag: Sequence[int] = (), *, eos: int) -> Masks:
-    """Of these texts as a model reads them: the tag, the pieces, <eos>, and padding up to the longest."""
+def masks(
+    tokenizer: Tokenizer, texts: Sequence[str], tag: Sequence[int] = (), *, eos: int, most: int | None = None
+) -> Masks:
+    """Of these texts as a model reads them: the tag, the pieces, <eos>, and padding up to the longest.
+
+    A text of more than `most` pieces is refused before any mask is made, as masks grow by the square of its length.
+    """
     if not texts:
         raise RequestError("texts: expected at least one; got none")
     lengths = np.array([len(tag) + len(ids) + 1 for ids in tokenizer.encode_batch(texts)])
     longest = int(lengths.max())
+    if most is not None and longest > most:
+        raise RequestError(f"texts: expected at most {most} pieces each; got {longest}", "take shorter texts")
     pad = tokenizer.specials.get("pad", eos)
     pieces = [
         pieces_of_text(tokenizer, text, tag, [eos, *[pad] * (longest - length)])

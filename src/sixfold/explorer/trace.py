@@ -226,11 +226,12 @@ def trace_pair(direction: Direction, text: str, translation: str | None = None, 
     `off` only says which heads of the direction's model have been switched off.
     """
     text = replace_surrogates(text).strip()
+    read = direction.tokenizer.encode(text)
+    if not read:
+        raise RequestError("text: expected some; got nothing", "give a sentence to look into")
+    direction.check_length("text", read)
     tag, end = list(direction.tag), direction.engine.config.eos
     source = pieces_of_text(direction.tokenizer, text, tag, [end])
-    if len(source) == len(tag) + 1:
-        raise RequestError("text: expected some; got nothing", "give a sentence to look into")
-    direction.check_length("text", source.ids[len(tag) : -1])
     if translation is None:
         search = with_room(TranslateOptions().search(direction.room), [source.ids], [])
         ids = direction.engine.decode([source.ids], search)[0][0].tokens
@@ -257,6 +258,9 @@ def trace_text(model: ModelFile, text: str, off: Sequence[Head] = ()) -> Trace:
     text = replace_surrogates(text)
     if not text.strip():
         raise RequestError("text: expected some; got nothing", "give a sentence to look into")
+    length = len(tokenizer.encode(text)) + (2 if config.kind == "encoder" else 0)
+    if length > config.max_length:
+        raise RequestError(f"text: expected at most {config.max_length} tokens; got {length}", "take a shorter text")
     languages = ("", "")
     if config.kind == "encoder":
         source = pieces_of_text(tokenizer, text, [config.bos], [config.eos])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -28,6 +28,12 @@ class Way(NamedTuple):
     glossary: Glossary | None = None
     details: bool = False
 
+    def key(self, text: str) -> bytes:
+        """A name, always of the same length, for a text that is translated in this way."""
+        glossary = self.glossary and self.glossary.digest
+        parts = repr((text, self.source, self.target, self.options, glossary, self.details))
+        return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).digest()
+
 
 class Full(Exception):  # noqa: N818 -- it is not a mistake
     """More waits than may."""
@@ -51,7 +57,8 @@ class Batcher:
 
     def __init__(self, translate: Translate, workers: int = 2, room: int = 2500, queue: int = 400_000) -> None:
         self._translate, self._room, self._queue = translate, room, queue
-        self._items: deque[Item] = deque()
+        self._items: dict[Item, None] = {}  # the oldest first
+        self._groups: dict[Way, dict[Item, None]] = {}  # the same, by what they must agree in
         self._there_is_work = asyncio.Condition()
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="batch")
         self._tasks = [asyncio.create_task(self._work()) for _ in range(workers)]
@@ -70,16 +77,27 @@ class Batcher:
         if self.waiting and self.waiting + size > self._queue:
             raise Full
         item = Item(texts, way, size, asyncio.get_running_loop().create_future())
-        self.waiting += size
-        self._items.append(item)
+        self._add(item)
         try:
             async with self._there_is_work:
                 self._there_is_work.notify()
             return await item.answer
         finally:
             if item in self._items:
-                self._items.remove(item)
-                self.waiting -= size
+                self._remove(item)
+
+    def _add(self, item: Item) -> None:
+        self._items[item] = None
+        self._groups.setdefault(item.way, {})[item] = None
+        self.waiting += item.size
+
+    def _remove(self, item: Item) -> None:
+        del self._items[item]
+        group = self._groups[item.way]
+        del group[item]
+        if not group:
+            del self._groups[item.way]
+        self.waiting -= item.size
 
     async def _work(self) -> None:
         loop = asyncio.get_running_loop()
@@ -99,14 +117,16 @@ class Batcher:
 
     def _take(self) -> list[Item]:
         """The oldest, and those that wait for the same, until there is no room."""
-        way, size = self._items[0].way, 0
+        way, size = next(iter(self._items)).way, 0
         batch: list[Item] = []
-        for item in list(self._items):
-            if item.way == way and (not batch or size + item.size <= self._room):
+        for item in self._groups[way]:
+            if not batch or size + item.size <= self._room:
                 batch.append(item)
                 size += item.size
-                self._items.remove(item)
-        self.waiting -= size
+            if size + FLOOR > self._room:
+                break
+        for item in batch:
+            self._remove(item)
         return batch
 
     def _answers(self, batch: Sequence[Item]) -> list[list[Translation] | BaseException]:

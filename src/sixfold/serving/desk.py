@@ -30,10 +30,19 @@ class Desk:
         most = self.options
         if len(texts) > most.max_texts:
             raise Refusal(400, f"Invalid request: request ({len(texts)}) exceeds text limit ({most.max_texts})")
-        if size > most.max_characters:
-            raise Refusal(400, f"Invalid request: request ({size}) exceeds text limit ({most.max_characters})")
+        self._check_size(size)
         self.limits.take(who, max(1, len(texts)))
         request.scope["state"]["held"].enter_context(self.limits.working(who))
+
+    def admit_document(self, request: Request, size: int) -> None:
+        """Refuse a document that was admitted before it was read, and has too many characters of text."""
+        request.scope["state"]["told"] |= {"texts": 1, "characters": size}
+        self._check_size(size)
+
+    def _check_size(self, size: int) -> None:
+        most = self.options.max_characters
+        if size > most:
+            raise Refusal(400, f"Invalid request: request ({size}) exceeds text limit ({most})")
 
     def _who(self, request: Request, key: str) -> str:
         """The name of a key, or an address."""

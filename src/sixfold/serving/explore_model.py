@@ -10,7 +10,6 @@ from fastapi import APIRouter, Request, Response
 
 from sixfold import tensorfile
 from sixfold.config import to_dict
-from sixfold.errors import RequestError
 from sixfold.explorer.embeddings import neighbours, plane, similar, similar_sentences
 from sixfold.explorer.masks import masks
 from sixfold.explorer.positions import position_table
@@ -45,10 +44,8 @@ class Inside:
         """The padding and causal masks of a batch of one's own."""
 
         def make(direction: Direction) -> dict[str, Any]:
-            found = masks(direction.tokenizer, asked.texts, direction.tag, eos=direction.engine.config.eos)
-            if len(found.causal) > LONGEST:
-                raise RequestError(f"texts: expected at most {LONGEST} pieces each; got {len(found.causal)}")
-            return found.to_dict()
+            eos = direction.engine.config.eos
+            return masks(direction.tokenizer, asked.texts, direction.tag, eos=eos, most=LONGEST).to_dict()
 
         return Json(await self._of(asked, request, asked.texts, make))
 

@@ -27,7 +27,7 @@ class Files:
         """What to ask for it by: nobody can guess it."""
         shown = re.sub(r"[^\w.-]+", "_", name)[-100:]
         address = f"{uuid.uuid4()}.{shown}"
-        self._kept.put(address, (data, shown, time.monotonic()), len(data) + 500)
+        self._kept.put(address, (data, shown, time.monotonic()), len(data) + 4 * len(shown))
         return quote(address)
 
     def response(self, address: str) -> Response:

@@ -8,14 +8,14 @@ import secrets
 import sys
 import time
 import traceback
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sixfold.serving.metrics import Metrics
+from sixfold.serving.metrics import Metrics, method_label, route_label
 from sixfold.serving.options import ServeOptions
 from sixfold.serving.refusal import Refusal
 
@@ -29,6 +29,7 @@ SECURITY = {
 }
 LARGE = ("/translate_file",)
 STREAMED = "/api/v1/translate/stream"
+SMALL = 16_384  # bytes of a body that are not counted, so that small requests are answered while large ones wait
 
 Log = Callable[[dict[str, Any]], None]
 
@@ -42,11 +43,36 @@ class Gone(Exception):  # noqa: N818 -- nor is this a mistake
     """The client has."""
 
 
+class Bodies:
+    """Counts the bytes that the bodies of all requests hold in memory, from their arrival until the answer."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.held = limit, 0
+
+    @contextmanager
+    def one(self) -> Iterator[Callable[[int], None]]:
+        """For one request: a function that is told of more bytes, and refuses them where others leave no room."""
+        own = 0
+
+        def hold(more: int) -> None:
+            nonlocal own
+            if self.held > own and self.held + more > self.limit:
+                raise Refusal(503, "the server has too many large requests", "come back in a moment", retry_after=2)
+            own += more
+            self.held += more
+
+        try:
+            yield hold
+        finally:
+            self.held -= own
+
+
 class Gate:
     """ASGI middleware around the whole application."""
 
     def __init__(self, app: ASGIApp, options: ServeOptions, metrics: Metrics, log: Log = log_line) -> None:
         self._app, self._options, self._metrics, self._log = app, options, metrics, log
+        self._bodies = Bodies(options.max_bodies)
         self._headers = [(name.lower().encode(), value.encode()) for name, value in SECURITY.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -68,7 +94,7 @@ class Gate:
             await send(message)
 
         try:
-            body = await self._body(scope, receive)
+            body = await self._body(scope, receive, held.enter_context(self._bodies.one()))
             await self._run(scope, body, receive, answer)
         except Refusal as refusal:
             if not status:
@@ -82,32 +108,33 @@ class Gate:
         finally:
             held.close()
             seconds = time.perf_counter() - began
-            route = getattr(scope.get("route"), "path", "other")
-            self._metrics.answered(scope["method"], route, status, seconds)
+            method, route = method_label(scope["method"]), route_label(getattr(scope.get("route"), "path", "other"))
+            self._metrics.answered(method, route, status, seconds)
             self._log({
-                "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "request": name, "method": scope["method"],
+                "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "request": name, "method": method,
                 "route": route, "status": status, "ms": round(1000 * seconds, 1), **scope["state"].get("told", {}),
             })  # fmt: skip
 
-    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+    async def _body(self, scope: Scope, receive: Receive, hold: Callable[[int], None]) -> bytes:
         """All of it, in time."""
         most = self._options.max_file + 10_000 if scope["path"] in LARGE else self._options.max_body
         told = dict(scope["headers"]).get(b"content-length", b"0")
         if told.isdigit() and int(told) > most:
             raise too_large(most)
-        parts, size = [], 0
+        body = bytearray()
         try:
             async with asyncio.timeout(self._options.patience):
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         raise Gone
-                    parts.append(message.get("body", b""))
-                    size += len(parts[-1])
-                    if size > most:
+                    part = message.get("body", b"")
+                    if len(body) + len(part) > most:
                         raise too_large(most)
+                    hold(max(0, len(body) + len(part) - SMALL) - max(0, len(body) - SMALL))
+                    body += part
                     if not message.get("more_body"):
-                        return b"".join(parts)
+                        return bytes(body)
         except TimeoutError:
             raise Refusal(408, f"the request took longer than {self._options.patience:g} s to arrive") from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from pathlib import Path, PurePath
@@ -50,7 +51,11 @@ async def fields_of(request: Request) -> dict[str, Any]:
     if kind == "application/x-www-form-urlencoded":
         return pairs_of(await request.body()) | fields
     if kind == "multipart/form-data":
-        return dict((await request.form(max_files=1, max_fields=20)).items()) | fields
+        form = dict((await request.form(max_files=1, max_fields=20)).items())
+        for upload in form.values():
+            if isinstance(upload, UploadFile):  # it may be a file on disk, which is not to wait for the collector
+                request.scope["state"]["held"].callback(upload.file.close)
+        return form | fields
     return fields
 
 
@@ -154,10 +159,15 @@ class Libre:
         way = Way(source, target, TranslateOptions(self.desk.options.beam, count + 1))
         if form == "html":
             plain = way._replace(options=TranslateOptions(self.desk.options.beam))
-            found = [await self.service.document(text.encode(), "html", plain) for text in texts]
-            return [(data.decode(), []) for data, _ in found]
+            return [(await self.page(text, plain), []) for text in texts]
         said = await self.service.translate(texts, way, self.desk.options.pivot)
         return [(each.text, other_ways(each, count)) for each in said]
+
+    async def page(self, text: str, way: Way) -> str:
+        """A text that is HTML."""
+        data = text.encode()
+        parts = await self.service.read(data, "html")
+        return (await self.service.document(parts, data, way))[0].decode()
 
 
 def other_ways(said: Translation, count: int) -> list[str]:
@@ -256,38 +266,40 @@ class Routes:
         if name.suffix.lower() not in SUFFIXES:
             raise Refusal(400, "Invalid request: file format not supported")
         data = await upload.read()
-        source, target = await self._directed(fields, name.name, data)
+        form = format_of(Path(name.name))
+        bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+        parts = await self._service.read(data, form, name.name) if form else {}
+        text = prose_of(parts) if form else text_of(data.removeprefix(bom), name.name)
+        self._desk.admit_document(request, len(text))
+        source, target = self._directed(fields, text[:SAMPLE])
         self._libre.check_pair(source, target)
-        said = await self._document(name.name, data, source, target)
+        way = Way(source, target, TranslateOptions(self._options.beam))
+        if form:
+            said = (await self._service.document(parts, data, way))[0]
+        else:
+            said = bom + (await self._service.translate([text], way))[0].text.encode()
         address = self._files.keep(said, f"{name.stem}_{target}{name.suffix}")
         return Json({"translatedFileUrl": f"{request.base_url}download_file/{address}"})
 
-    async def _directed(self, fields: dict[str, Any], name: str, data: bytes) -> tuple[str, str]:
+    def _directed(self, fields: dict[str, Any], text: str) -> tuple[str, str]:
         """Where they are `auto`, the source is told by the script of the prose, and the target by the first model."""
-        form, text = format_of(Path(name)), ""
-        if fields["source"] == "auto":
-            opening = data[:SAMPLE].decode("utf-8", "replace")
-            text = await self._service.ask(lambda _: prose_of(data, form, name)[:SAMPLE] if form else opening)
         if fields["target"] == "auto":
             source = self._service.language(text)[0] if fields["source"] == "auto" else inside(fields["source"])
             fields |= {"target": next((to for one, to in self._service.models.directions if one == source), source)}
         source, target, _ = self._libre.languages(fields, text)
         return source, target
 
-    async def _document(self, name: str, data: bytes, source: str, target: str) -> bytes:
-        form = format_of(Path(name))
-        way = Way(source, target, TranslateOptions(self._options.beam))
-        if form is not None:
-            return (await self._service.document(data, form, way, name))[0]
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise Refusal(400, f"{name[:60]}: expected UTF-8") from None
-        return (await self._service.translate([text], way))[0].text.encode()
-
     async def download_file(self, name: str) -> Response:
         """Once or many times, until it is forgotten."""
         return self._files.response(name)
+
+
+def text_of(data: bytes, name: str) -> str:
+    """The text of a file that is nothing but text."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise Refusal(400, f"{name[:60]}: expected UTF-8") from None
 
 
 def make_libre(desk: Desk, files: Files) -> APIRouter:

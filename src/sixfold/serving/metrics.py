@@ -6,8 +6,20 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 
+METHODS = frozenset(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"])
+STATIC = "/static/"
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 TEXTS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
+
+
+def method_label(method: str) -> str:
+    """The method of a request; all that clients invent are counted together."""
+    return method if method in METHODS else "other"
+
+
+def route_label(route: str) -> str:
+    """The route of a request; the files of the page are counted together."""
+    return STATIC if route.startswith(STATIC) else route
 
 
 class Histogram:

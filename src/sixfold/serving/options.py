@@ -24,7 +24,8 @@ class ServeOptions:
     suggestions: str = ""  # a TSV file that /suggest adds to; none: suggestions are refused
     cors: tuple[str, ...] = ()  # origins that a browser may ask from; none: only this server's own pages
     max_body: int = 1_000_000
-    max_file: int = 10_000_000  # that /translate_file takes
+    max_file: int = 10_000_000  # that /translate_file takes; the text of a DOCX may be as large when it is unpacked
+    max_bodies: int = 64_000_000  # of all requests in memory at once; more are told to come back
     max_characters: int = 100_000  # of all texts of a request together
     max_texts: int = 1000  # of a request
     max_alternatives: int = 10
@@ -40,7 +41,16 @@ class ServeOptions:
     def __post_init__(self) -> None:
         check_types(self, "serve")
         require(0 <= self.port < 65536, "serve.port", "0 to 65535", self.port)
-        for name in ("max_body", "max_file", "max_characters", "max_texts", "max_connections", "queue", "beam"):
+        for name in (
+            "max_body",
+            "max_file",
+            "max_bodies",
+            "max_characters",
+            "max_texts",
+            "max_connections",
+            "queue",
+            "beam",
+        ):
             require(getattr(self, name) >= 1, f"serve.{name}", "at least 1", getattr(self, name))
         for name in ("threads", "requests_per_minute", "concurrent", "cache", "reload", "max_alternatives"):
             require(getattr(self, name) >= 0, f"serve.{name}", "0 or more", getattr(self, name))

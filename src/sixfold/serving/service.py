@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from copy import copy
 from typing import Any, TypeVar
 
 from sixfold.config import TranslateOptions
 from sixfold.explorer.explore import Explorer
 from sixfold.serving.batcher import Batcher, Full, Way
-from sixfold.serving.cache import Cache
+from sixfold.serving.cache import Cache, held_bytes
 from sixfold.serving.metrics import Metrics
 from sixfold.serving.models import Models, Opened
 from sixfold.serving.options import ServeOptions
 from sixfold.serving.refusal import Refusal
 from sixfold.text.languages import SCRIPTS, count, guess_language, letters
 from sixfold.translation.direction import Direction
-from sixfold.translation.document import Report, translate_document
+from sixfold.translation.document import Document, Report, parts_of, translate_parts
 from sixfold.translation.glossary import Glossary
 from sixfold.translation.memory import Memory
 from sixfold.translation.result import Translation
+from sixfold.translation.stopping import Stopped, stoppable
 from sixfold.translation.translator import Translator
 
 PIVOT = "en"
 LOOKERS = 16  # requests to the explorer that may wait
-OVERHEAD = 400  # bytes that a remembered translation takes besides its text
+READERS = 4  # documents that are read or put together at once; most of their time they wait for translations
+WAITING = 64  # documents, scores and alternatives that may wait
 Result = TypeVar("Result")
 
 
@@ -38,9 +42,12 @@ class Service:
         cores = options.threads or os.cpu_count() or 1
         self.batcher = Batcher(self._translate_now, workers=2, room=max(2000, 1200 * cores), queue=options.queue)
         self.batcher.told = metrics.batch.add
+        self._options = options
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="ask")  # for what is not translated in batches
+        self._reading = ThreadPoolExecutor(READERS, thread_name_prefix="document")
         self._looking = ThreadPoolExecutor(1, thread_name_prefix="look")
         self._lookers = 0
+        self._asking = 0
         self._cache: Cache[Translation] = Cache(options.cache)
         self._generation = models.generation
 
@@ -53,18 +60,18 @@ class Service:
         if self._generation != self.models.generation:  # what another model said
             self._generation = self.models.generation
             self._cache = Cache(self._cache.limit)
-        found = {text: self._cache.get((text, way)) for text in dict.fromkeys(texts)}
+        # What is handed out is a copy: details that are worked out later would not be counted.
+        found = {text: copy(self._cache.get(way.key(text))) for text in dict.fromkeys(texts)}
         missing = [text for text, known in found.items() if known is None]
         cache = self._cache
         try:
             fresh = await self.batcher.translate(missing, way) if missing else []
         except Full:
-            raise Refusal(503, "the server is busy", "come back in a moment", retry_after=2) from None
+            raise busy() from None
         for text, each in zip(missing, fresh, strict=True):
             found[text] = each
-            cache.put(
-                (text, way), each, 2 * (len(text) + len(each.text)) + OVERHEAD + 200 * way.details * len(each.text)
-            )
+            kept = copy(each)
+            cache.put(way.key(text), kept, held_bytes(kept))
         self._metrics.counts["target_tokens"] += self._tokens(fresh)
         self._metrics.counts["texts"] += len(texts)
         self._metrics.counts["cache_hits"] += len(texts) - len(missing)
@@ -76,23 +83,28 @@ class Service:
         with self.models.borrow() as opened:
             opened.translator.check_told(source, way.target)
 
-    async def document(self, data: bytes, form: str, way: Way, name: str = "document") -> tuple[bytes, Report]:
-        """Its sentences wait with those of other requests."""
+    async def read(self, data: bytes, form: str, name: str = "document") -> dict[str, Document]:
+        """The parts of a document, in a thread that ends when nobody waits for it."""
+        most = self._options.max_file
+        return await self._ask(self._reading, lambda _: parts_of(data, form, name, unpacked=most))
+
+    async def document(self, parts: Mapping[str, Document], data: bytes, way: Way) -> tuple[bytes, Report]:
+        """A document that has been read, translated: its sentences wait with those of other requests."""
         loop, asked = asyncio.get_running_loop(), list[Future[list[Translation]]]()
         is_left = False
 
         def wait_for(texts: Sequence[str], its: Way) -> list[Translation]:
             asked.append(asyncio.run_coroutine_threadsafe(self.translate(texts, its), loop))
-            if is_left:  # while the document was read, or between two questions
+            if is_left:  # while the document was put together, or between two questions
                 asked[-1].cancel()
             return asked[-1].result()
 
-        def work(translator: Translator) -> tuple[bytes, Report]:
-            shared: Any = Shared(translator, wait_for)
-            return translate_document(shared, data, form, way.source, way.target, way.options, name, way.glossary)
+        def work(opened: Opened) -> tuple[bytes, Report]:
+            shared: Any = Shared(opened.translator, wait_for)
+            return translate_parts(shared, parts, data, way.source, way.target, way.options, way.glossary)
 
         try:
-            return await self.ask(work)
+            return await self._ask(self._reading, work)
         except asyncio.CancelledError:  # nobody waits for it: the thread must not go on for hours
             is_left = True
             for each in asked:
@@ -101,8 +113,16 @@ class Service:
 
     async def ask(self, work: Callable[[Translator], Result]) -> Result:
         """What a translator can do besides, in a thread."""
+        return await self._ask(self._pool, lambda opened: work(opened.translator))
 
-        return await self._in_thread(self._pool, lambda opened: work(opened.translator))
+    async def _ask(self, pool: ThreadPoolExecutor, work: Callable[[Opened], Result]) -> Result:
+        if self._asking >= WAITING:
+            raise busy()
+        self._asking += 1
+        try:
+            return await self._in_thread(pool, work)
+        finally:
+            self._asking -= 1
 
     async def look(self, work: Callable[[Explorer], Result]) -> Result:
         """What is inside: one at a time, as each takes seconds and memory, and apart from what translates."""
@@ -115,11 +135,19 @@ class Service:
             self._lookers -= 1
 
     async def _in_thread(self, pool: ThreadPoolExecutor, work: Callable[[Opened], Result]) -> Result:
+        """Until it is done, or until whoever waits has left: then the thread is told to stop."""
+        is_left = threading.Event()
+
         def done() -> Result:
-            with self.models.borrow() as opened:
+            if is_left.is_set():
+                raise Stopped
+            with stoppable(is_left.is_set), self.models.borrow() as opened:
                 return work(opened)
 
-        return await asyncio.get_running_loop().run_in_executor(pool, done)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(pool, done)
+        finally:
+            is_left.set()
 
     def language(self, text: str) -> tuple[str, float]:
         """The likeliest of the known ones, and how sure that is, in percent: the share of letters that speak for it."""
@@ -139,6 +167,7 @@ class Service:
     async def close(self) -> None:
         await self.batcher.close()
         self._pool.shutdown()
+        self._reading.shutdown()
         self._looking.shutdown()
         self.models.close()
 
@@ -169,6 +198,10 @@ class Service:
             for each in found if way.details else ():
                 _ = each.tokens  # worked out while the model is open
             return found
+
+
+def busy() -> Refusal:
+    return Refusal(503, "the server is busy", "come back in a moment", retry_after=2)
 
 
 class Shared:

@@ -177,18 +177,20 @@ def check_columns(columns: Sequence[str | int], form: str | None) -> None:
         raise RequestError(f"--columns: expected a table, {known}; got {form or 'text'}", "--format csv says so")
 
 
-def parts_of(data: bytes, form: str, name: str, columns: Sequence[str | int] = ()) -> dict[str, Document]:
-    """A document, or the parts of one that is kept in several."""
+def parts_of(
+    data: bytes, form: str, name: str, columns: Sequence[str | int] = (), unpacked: int = docx.MOST_TEXT
+) -> dict[str, Document]:
+    """A document, or the parts of one that is kept in several, which have at most so many bytes when unpacked."""
     if form != "docx":
         return {name: Document.read(data, form, name, columns)}
     check_columns(columns, form)
-    parts = {part: docx.prepared(text) for part, text in docx.read(data, name).items()}
+    parts = {part: docx.prepared(text) for part, text in docx.read(data, name, unpacked).items()}
     return {part: Document.read(text, form, f"{name}: {part}") for part, text in parts.items()}
 
 
-def prose_of(data: bytes, form: str, name: str = "document") -> str:
+def prose_of(parts: Mapping[str, Document]) -> str:
     """What a document says, without its markup."""
-    return "\n".join(unit.text for part in parts_of(data, form, name).values() for unit in part.units)
+    return "\n".join(unit.text for part in parts.values() for unit in part.units)
 
 
 def translate_document(
@@ -209,6 +211,20 @@ def translate_document(
     header, which stays.
     """
     parts = parts_of(data, form, name, columns)
+    return translate_parts(translator, parts, data, source, target, options, glossary, memory)
+
+
+def translate_parts(
+    translator: Translator,
+    parts: Mapping[str, Document],
+    data: bytes,
+    source: str | None = None,
+    target: str | None = None,
+    options: TranslateOptions | None = None,
+    glossary: Glossary | None = None,
+    memory: Memory | None = None,
+) -> tuple[bytes, Report]:
+    """As `translate_document`, for a document that has been read: `data` became `parts` by `parts_of`."""
     units = [(part, number) for part, each in parts.items() for number in range(len(each.units))]
     texts = [parts[part].units[number].text for part, number in units]
     pair = translator.direction("\n".join(texts), source, target).languages
@@ -229,9 +245,12 @@ def translate_document(
         line = parts[part].line_of(unit.span[0]) if told else 0
         report.notices += [(line, notice) for notice in told]
     changed = {part: parts[part].write(its) for part, its in fillings.items() if its}
-    if form == "docx":
-        return docx.write(data, changed) if changed else data, report
-    return changed.get(name, data), report
+    if not changed:
+        return data, report
+    if docx.MAIN in parts:
+        return docx.write(data, changed), report
+    (written,) = changed.values()
+    return written, report
 
 
 def translate_units(

@@ -14,6 +14,7 @@ from sixfold.errors import DataError
 from sixfold.translation.formats.html import Token, tokens
 from sixfold.translation.units import Kind, Piece, Unit, unescaped, unit_of
 
+MAIN = "word/document.xml"
 _PARTS = re.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
 _LOOK = re.compile(r' w:rsid\w*="[^"]*"')
 LARGEST = 1 << 29  # bytes of all that is packed in a file
@@ -21,14 +22,14 @@ MOST_TEXT = 1 << 26  # of the parts that are read; a book has some million
 PAIRS = frozenset(["w:hyperlink", "w:ins", "w:smarttag", "w:sdt", "w:sdtcontent"])
 
 
-def read(data: bytes, name: str) -> dict[str, bytes]:
-    """The parts that hold text."""
+def read(data: bytes, name: str, most_text: int = MOST_TEXT) -> dict[str, bytes]:
+    """The parts that hold text; more than `most_text` bytes of them are refused before they are unpacked."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as file:
             wanted = [each for each in file.infolist() if _PARTS.fullmatch(each.filename)]
-            if not any(each.filename == "word/document.xml" for each in wanted):
-                raise DataError(f"{name}: expected a DOCX file; it has no word/document.xml")
-            for some, most in ((file.infolist(), LARGEST), (wanted, MOST_TEXT)):
+            if not any(each.filename == MAIN for each in wanted):
+                raise DataError(f"{name}: expected a DOCX file; it has no {MAIN}")
+            for some, most in ((file.infolist(), LARGEST), (wanted, most_text)):
                 if sum(each.file_size for each in some) > most:
                     raise DataError(f"{name}: expected at most {most:,} bytes when it is unpacked; got more")
             return {each.filename: file.read(each) for each in wanted}

@@ -1,0 +1,220 @@
+"""What a request costs grows no faster than the request, and what the server keeps of it is counted."""
+
+import asyncio
+import sys
+
+import pytest
+from growth import assert_linear, nested, repeated
+from small_servers import multipart
+from starlette.testclient import TestClient
+
+from sixfold.config import TranslateOptions
+from sixfold.serving import gate
+from sixfold.serving.app import make_app
+from sixfold.serving.batcher import Batcher, Way
+from sixfold.serving.cache import held_bytes
+from sixfold.serving.gate import Bodies
+from sixfold.serving.metrics import Metrics
+from sixfold.serving.models import Models
+from sixfold.serving.options import ServeOptions
+from sixfold.serving.refusal import Refusal
+from sixfold.serving.service import Service
+from sixfold.translation.glossary import Glossary, Term
+
+LARGE = ServeOptions(max_body=10_000_000, max_characters=10_000_000)
+
+
+@pytest.fixture(scope="module")
+def client(models):
+    """The application in this process, so that its CPU time can be told; Latin letters are no prose of its source."""
+    with TestClient(make_app(LARGE, Models([models["zh-en"]], 1), log=lambda _: None)) as opened:
+        yield opened
+
+
+def text(client, value, form="text"):
+    return client.post("/translate", json={"q": value, "source": "zh", "target": "en", "format": form})
+
+
+def document(client, value, name):
+    body, headers = multipart(name, value.encode(), source="auto", target="en")
+    return client.post("/translate_file", content=body, headers=headers)
+
+
+def asked(client, path, **fields):
+    return client.post(path, json={"source": "zh", "target": "en", **fields})
+
+
+ROUTES = {
+    "text": (lambda client, value: text(client, value), 200),
+    "html": (lambda client, value: text(client, value, "html"), 200),
+    "page": (lambda client, value: document(client, value, "a.html"), 200),
+    "subtitles": (lambda client, value: document(client, f"1 --> 2\n{value}", "a.srt"), 200),
+    "table": (lambda client, value: document(client, value, "a.csv"), 200),
+    "detection": (lambda client, value: client.post("/detect", json={"q": value}), 200),
+    "form": (lambda client, value: client.post("/detect", data={"q": value}), 200),
+    "texts": (lambda client, value: asked(client, "/api/v1/translate", texts=[value]), 200),
+    "score": (lambda client, value: asked(client, "/api/v1/score", text=value, translation="a"), 400),
+    "explorer": (lambda client, value: asked(client, "/api/v1/explore", text=value), 400),
+    "translation": (lambda client, value: asked(client, "/api/v1/explore", text="我", translation=value), 400),
+    "masks": (lambda client, value: asked(client, "/api/v1/explore/masks", texts=[value]), 400),
+    "merges": (lambda client, value: asked(client, "/api/v1/explore/merges", text=value), 400),
+}
+INPUTS = {
+    "tags": repeated("<a"), "marks": repeated("<"), "spaces": repeated(" ", "!", "!"), "full stops": repeated(". "),
+    "quotation marks": repeated('"'), "nested": nested("<b>", "</b>", "!"), "references": repeated("&#"),
+    "stops": repeated("。"),
+}  # fmt: skip
+MODELLED = ("text", "texts")  # these translate every letter, which is not the point
+QUICK = [
+    ("text", "full stops"), ("html", "tags"), ("page", "tags"), ("page", "nested"), ("subtitles", "spaces"),
+    ("table", "quotation marks"), ("detection", "tags"), ("form", "references"), ("texts", "stops"),
+    ("explorer", "tags"), ("translation", "tags"), ("masks", "tags"), ("merges", "marks"),
+]  # fmt: skip
+
+
+def assert_route_linear(client, route, kind):
+    ask, status = ROUTES[route]
+    statuses = []
+    assert_linear(lambda value: statuses.append(ask(client, value).status_code), INPUTS[kind])
+    assert statuses[-1] == status
+
+
+@pytest.mark.parametrize(("route", "kind"), QUICK)
+def test_a_request_takes_time_in_proportion_to_its_length(client, route, kind):
+    assert_route_linear(client, route, kind)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("route", ROUTES)
+def test_every_request_takes_time_in_proportion_to_its_length(client, route):
+    for kind in INPUTS:
+        if route not in MODELLED or kind not in ("tags", "nested"):
+            assert_route_linear(client, route, kind)
+
+
+def test_masks_are_not_made_for_what_is_refused(client):
+    """Those of 100,000 characters would take ten gigabytes."""
+    answer = asked(client, "/api/v1/explore/masks", texts=["a" * 100_000])
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith("texts: expected at most 128 pieces each; got ")
+
+
+def test_invented_methods_and_files_of_the_page_make_no_series(client):
+    for number in range(20):
+        client.request(f"METHOD{number}", "/health")
+        client.get(f"/static/none{number}.js")
+    for name in ("api.js", "app.js"):
+        assert client.get(f"/static/{name}").status_code == 200
+    lines = client.get("/metrics").text
+    assert "METHOD" not in lines
+    assert 'method="other"' in lines
+    assert lines.count('route="/static/') == 1
+
+
+def test_a_document_has_the_limit_of_characters_that_texts_have(models):
+    options = ServeOptions(max_characters=100)
+    with TestClient(make_app(options, Models([models["zh-en"]], 1), log=lambda _: None)) as client:
+        for name, value in (
+            ("a.txt", "我" * 101),
+            ("a.html", f"<p>{'我' * 101}</p>"),
+            ("a.srt", f"1 --> 2\n{'我' * 101}"),
+        ):
+            answer = document(client, value, name)
+            assert (answer.status_code, answer.json()["error"]) == (
+                400,
+                "Invalid request: request (101) exceeds text limit (100)",
+            )
+        assert document(client, f"<p title='{'x ' * 9}' class='{'y' * 500}'>我</p>", "a.html").status_code == 200
+
+
+def test_bodies_are_counted_over_all_connections():
+    bodies = Bodies(100)
+    with bodies.one() as one, bodies.one() as other:
+        one(1000)  # a single request may be of any size that its route takes
+        with pytest.raises(Refusal) as refusal:
+            other(1)
+        assert (refusal.value.status, refusal.value.retry_after) == (503, 2)
+    assert bodies.held == 0
+    with bodies.one() as one, bodies.one() as other:
+        one(60)
+        other(40)
+        with pytest.raises(Refusal):
+            one(1)
+    assert bodies.held == 0
+
+
+def test_large_bodies_wait_for_each_other_and_small_ones_do_not(models):
+    options = ServeOptions(max_bodies=50_000)
+    app = make_app(options, Models([models["zh-en"]], 1), log=lambda _: None)
+    with TestClient(app) as client:
+        app._bodies.held = 50_000  # as if another request had come so far
+        assert text(client, "我" * 6000).status_code == 503
+        assert text(client, "我").status_code == 200
+        app._bodies.held = 0
+        assert text(client, "。" * 6000).status_code == 200
+        assert app._bodies.held == 0
+    assert gate.SMALL < 18_000
+
+
+def service_of(models, **settings):
+    return Service(Models([models["zh-en"]], 1), ServeOptions(**settings), Metrics())
+
+
+def test_the_cache_counts_all_that_it_holds(models):
+    """Forty requests with glossaries of their own once held 8.8 MB and were counted as 16 kB."""
+
+    async def main():
+        service = service_of(models)
+        for number in range(20):
+            glossary = Glossary(tuple(Term(f"{number} term {each}", "x" * 50) for each in range(500)))
+            way = Way("zh", "en", TranslateOptions(prefix=""), glossary, details=number % 2 == 0)
+            (said,) = await service.translate(["我爱猫"], way)
+            _ = said.alignment  # of what was handed out, not of what is kept
+        (again,) = await service.translate(["我爱猫"], way)
+        assert again == said
+        kept, size = service._cache._kept, service._cache.size
+        await service.close()
+        return kept, size
+
+    kept, size = asyncio.run(main())
+    assert len(kept) == 20
+    assert all(isinstance(key, bytes) and len(key) == 32 for key in kept)
+    held = sum(held_bytes(value) + sys.getsizeof(key) for key, (value, _) in kept.items())
+    assert held <= size < 100_000
+    assert sum("_details" in vars(value) for value, _ in kept.values()) == 10
+
+
+def test_the_size_of_a_translation_grows_with_all_of_its_parts(models):
+    async def main():
+        service = service_of(models, cache=0)
+        short, long = [], []
+        for way in (Way("zh", "en", TranslateOptions(4, count), None, details) for count, details in ((1, 0), (4, 1))):
+            short += map(held_bytes, await service.translate(["我爱猫"], way))
+            long += map(held_bytes, await service.translate(["我爱猫。" * 50], way))
+        await service.close()
+        return short, long
+
+    (plain, full), (long, longest) = asyncio.run(main())
+    assert plain < full < longest
+    assert long > plain + 50 * len("I love cats.")
+
+
+def test_a_long_queue_is_worked_off_in_time_in_proportion_to_it():
+    """Each of many requests, none like another, is taken out of the queue without a look at all the others."""
+
+    async def drain(count):
+        batcher = Batcher(lambda texts, _: list(texts), workers=1, room=8, queue=10**9)
+        ways = [Way("zh", "en", TranslateOptions(prefix=str(number))) for number in range(count)]
+        found = await asyncio.gather(*(batcher.translate([str(number)], way) for number, way in enumerate(ways)))
+        await batcher.close()
+        assert found == [[str(number)] for number in range(count)]
+        assert batcher.waiting == 0
+
+    assert_linear(lambda count: asyncio.run(drain(count)), lambda size: size // 10, largest=100_000)
+
+
+def test_ways_with_equal_glossaries_are_one():
+    ways = [Way("zh", "en", TranslateOptions(), Glossary((Term("a", target),))) for target in "bbc"]
+    assert ways[0] == ways[1] != ways[2]
+    assert len({way.key("x") for way in ways}) == len(set(ways)) == 2
+    assert ways[0].key("x") != ways[0].key("y")
