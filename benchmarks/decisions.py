@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -112,7 +113,8 @@ def main() -> None:
     args = parser.parse_args()
     run.WORTH_LISTING = 10**9  # scores are taken without a shortlist, so none is learnt
     for name in args.only:
-        recipe = changed(recipes.load(RECIPE), VARIANTS[name], args.steps)
+        make = partial(changed, recipes.load(RECIPE), VARIANTS[name], args.steps)
+        recipe = make()
         out = args.work / "".join(letter if letter.isalnum() else "-" for letter in name)
         out.mkdir(parents=True, exist_ok=True)
         shared = args.work / "data"
@@ -124,7 +126,7 @@ def main() -> None:
             run.make_ready(recipe, find(recipe, args.data), args.work, {}, device, Display(Interrupt()))
         if args.prepare:
             continue
-        found = run.begin_run(recipe, args.data, out, args.device).scores
+        found = run.begin_run(make, args.data, out, args.device).scores
         if not found:  # it was stopped
             return
         means = {key: sum(each[key] for each in found.values()) / len(found) for key in ("bleu", "chrf")}

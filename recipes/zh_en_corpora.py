@@ -54,11 +54,10 @@ WIDE = str.maketrans("，。？！：；（）", ",.?!:;()")
 def typo(word: str, chance: random.Random) -> str:
     """One slip of the fingers: letters swapped, dropped, doubled, or the key beside."""
     at = chance.randrange(1, len(word) - 1)
-    slips = (
-        word[:at] + word[at + 1] + word[at] + word[at + 2 :], word[:at] + word[at + 1 :], word[:at] + word[at] + word[at:],
-        word[:at] + chance.choice(NEXT_KEYS.get(word[at].lower()) or word[at]) + word[at + 1 :],
-    )  # fmt: skip
-    return chance.choice(slips)
+    before, letter, after = word[:at], word[at], word[at + 1 :]
+    beside = chance.choice(NEXT_KEYS.get(letter.lower()) or letter)
+    slips = (after[0] + letter + after[1:], after, letter + letter + after, beside + after)
+    return before + chance.choice(slips)
 
 
 def with_typos(text: str, chance: random.Random) -> str:
@@ -142,7 +141,9 @@ def matches(pair: Pair, words: Mapping[str, set[str]]) -> list[Pair]:
                 break
         at += 1
     once = [pair for pair in dict.fromkeys(found) if chinese.count(pair[0]) == 1 and english.count(pair[1]) == 1]
-    return [one for one in once if not any(one != other and (one[0] in other[0] or one[1] in other[1]) for other in once)]
+    return [
+        one for one in once if not any(one != other and (one[0] in other[0] or one[1] in other[1]) for other in once)
+    ]
 
 
 def with_spans(pair: Pair, words: Mapping[str, set[str]], chance: random.Random) -> Pair | None:
@@ -171,14 +172,20 @@ def with_spans(pair: Pair, words: Mapping[str, set[str]], chance: random.Random)
 
 def renamed(pairs: Iterable[Pair], kinds: Sequence[Sequence[Pair]], chance: random.Random) -> Iterator[Pair]:
     """Pairs that name somebody or some place, with another name of the same list."""
-    kind_of = {pair: number for number, kind in enumerate(kinds) for pair in kind if len(pair[0]) > 1 and len(pair[1]) > 3}
+    kind_of = {
+        pair: number for number, kind in enumerate(kinds) for pair in kind if len(pair[0]) > 1 and len(pair[1]) > 3
+    }
     words: dict[str, list[Pair]] = {}
     for pair in kind_of:
         words.setdefault(pair[0][:2], []).append(pair)
     for chinese, english in pairs:
         known = [pair for at in range(len(chinese)) for pair in words.get(chinese[at : at + 2], ())
                  if chinese.startswith(pair[0], at)]  # fmt: skip
-        known = [pair for pair in known if chinese.count(pair[0]) == 1 and len(re.findall(rf"\b{re.escape(pair[1])}\b", english)) == 1]
+        known = [
+            pair
+            for pair in known
+            if chinese.count(pair[0]) == 1 and len(re.findall(rf"\b{re.escape(pair[1])}\b", english)) == 1
+        ]
         if known:
             old = max(known, key=lambda pair: len(pair[0]))
             new = chance.choice(kinds[kind_of[old]])
@@ -188,8 +195,9 @@ def renamed(pairs: Iterable[Pair], kinds: Sequence[Sequence[Pair]], chance: rand
 # --- Numbers ----------------------------------------------------------------------------------------------------------
 
 DIGITS = "零一二三四五六七八九"
-MONTHS = "January February March April May June July August September October November December".split()
-SMALL = "zero one two three four five six seven eight nine ten eleven twelve".split()
+MONTHS = [date(2000, month, 1).strftime("%B") for month in range(1, 13)]
+DAY_PARTS = ((6, "凌晨"), (12, "上午"), (13, "中午"), (18, "下午"), (24, "晚上"))  # until which hour
+SMALL = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 
 
 def decimal(value: int, unit: int) -> str:
@@ -235,56 +243,87 @@ def amount(chance: random.Random) -> int:
 
 
 COUNTED = (
-    ("该市人口为{n}。", "The city has a population of {n}."), ("去年共有{n}人参观了这座博物馆。", "Last year {n} people visited the museum."),
-    ("公司今年卖出了{n}台手机。", "The company sold {n} phones this year."), ("这项工程耗资{n}元。", "The project cost {n} yuan."),
-    ("该公司去年亏损{n}元。", "The company lost {n} yuan last year."), ("他欠银行{n}美元。", "He owes the bank ${n}."),
-    ("政府将投资{n}美元改善交通。", "The government will invest ${n} to improve transport."), ("这幅画以{n}英镑成交。", "The painting sold for £{n}."),
-    ("这份合同价值{n}欧元。", "The contract is worth €{n}."), ("太阳距离地球约{n}公里。", "The sun is about {n} kilometres from the earth."),
-    ("全国有{n}名学生参加了考试。", "Nationwide, {n} students took the exam."), ("视频的播放量超过{n}次。", "The video has been viewed more than {n} times."),
-    ("工厂每天生产{n}吨钢。", "The factory produces {n} tonnes of steel a day."), ("地震造成{n}人无家可归。", "The earthquake left {n} people homeless."),
-    ("这本书已售出{n}册。", "The book has sold {n} copies."), ("利润从{n}元增加到{m}元。", "Profits rose from {n} yuan to {m} yuan."),
-    ("{n}", "{n}"), ("{n}元", "{n} yuan"), ("{n}美元", "${n}"), ("{n}人", "{n} people"),
-)  # fmt: skip
+    ("该市人口为{n}。", "The city has a population of {n}."),
+    ("去年共有{n}人参观了这座博物馆。", "Last year {n} people visited the museum."),
+    ("公司今年卖出了{n}台手机。", "The company sold {n} phones this year."),
+    ("这项工程耗资{n}元。", "The project cost {n} yuan."),
+    ("该公司去年亏损{n}元。", "The company lost {n} yuan last year."),
+    ("他欠银行{n}美元。", "He owes the bank ${n}."),
+    ("政府将投资{n}美元改善交通。", "The government will invest ${n} to improve transport."),
+    ("这幅画以{n}英镑成交。", "The painting sold for £{n}."),
+    ("这份合同价值{n}欧元。", "The contract is worth €{n}."),
+    ("太阳距离地球约{n}公里。", "The sun is about {n} kilometres from the earth."),
+    ("全国有{n}名学生参加了考试。", "Nationwide, {n} students took the exam."),
+    ("视频的播放量超过{n}次。", "The video has been viewed more than {n} times."),
+    ("工厂每天生产{n}吨钢。", "The factory produces {n} tonnes of steel a day."),
+    ("地震造成{n}人无家可归。", "The earthquake left {n} people homeless."),
+    ("这本书已售出{n}册。", "The book has sold {n} copies."),
+    ("利润从{n}元增加到{m}元。", "Profits rose from {n} yuan to {m} yuan."),
+    ("{n}", "{n}"),
+    ("{n}元", "{n} yuan"),
+    ("{n}美元", "${n}"),
+    ("{n}人", "{n} people"),
+)
 SHARED = (
-    ("价格上涨了{p}。", "Prices rose by {p}."), ("失业率下降到{p}。", "The unemployment rate fell to {p}."),
-    ("只有{p}的受访者表示同意。", "Only {p} of respondents agreed."), ("这家公司占有{p}的市场份额。", "The company has {p} of the market."),
-    ("销售额同比下降{p}。", "Sales were down {p} from a year earlier."), ("{p}", "{p}"),
-)  # fmt: skip
+    ("价格上涨了{p}。", "Prices rose by {p}."),
+    ("失业率下降到{p}。", "The unemployment rate fell to {p}."),
+    ("只有{p}的受访者表示同意。", "Only {p} of respondents agreed."),
+    ("这家公司占有{p}的市场份额。", "The company has {p} of the market."),
+    ("销售额同比下降{p}。", "Sales were down {p} from a year earlier."),
+    ("{p}", "{p}"),
+)
 DATED = (
-    ("会议将于{d}举行。", "The meeting will be held on {d}."), ("他出生于{d}。", "He was born on {d}."), ("{d}", "{d}"),
-    ("该法律自{d}起生效。", "The law takes effect on {d}."), ("请在{d}{t}之前回复。", "Please reply by {t} on {d}."),
-    ("飞机{t}起飞。", "The plane takes off at {t}."), ("商店{t}关门。", "The shop closes at {t}."), ("{t}", "{t}"),
-)  # fmt: skip
+    ("会议将于{d}举行。", "The meeting will be held on {d}."),
+    ("他出生于{d}。", "He was born on {d}."),
+    ("{d}", "{d}"),
+    ("该法律自{d}起生效。", "The law takes effect on {d}."),
+    ("请在{d}{t}之前回复。", "Please reply by {t} on {d}."),
+    ("飞机{t}起飞。", "The plane takes off at {t}."),
+    ("商店{t}关门。", "The shop closes at {t}."),
+    ("{t}", "{t}"),
+)
+
+
+def numbers_of(chance: random.Random) -> tuple[dict[str, str], dict[str, str]]:
+    """Values for the templates, in Chinese and in English: amounts n and m, a share p, a date d and a time t."""
+    chinese: dict[str, str] = {}
+    english: dict[str, str] = {}
+    for name in "nm":
+        value = amount(chance)
+        chinese[name], english[name] = chinese_number(value, chance), english_number(value, chance)
+    share = chance.choice((str(chance.randint(1, 100)), decimal(chance.randrange(1, 1000), 10)))
+    chinese["p"] = chance.choice((f"{share}%", f"百分之{share}"))
+    english["p"] = chance.choice((f"{share}%", f"{share} percent"))
+    day = date(1850, 1, 1) + timedelta(days=chance.randrange(180 * 365))
+    month = MONTHS[day.month - 1]
+    chinese["d"] = f"{day.year}年{day.month}月{day.day}日"
+    english["d"] = chance.choice((f"{month} {day.day}, {day.year}", f"{day.day} {month} {day.year}"))
+    hour, minute = chance.randrange(24), chance.choice((0, 0, 15, 30, 45, chance.randrange(60)))
+    on_the_dial = (hour - 1) % 12 + 1
+    if chance.random() < 0.5:
+        chinese["t"] = english["t"] = f"{hour:02}:{minute:02}"
+    else:
+        part = next(name for end, name in DAY_PARTS if hour < end)
+        past = "" if not minute else "半" if minute == 30 else f"{minute}分"
+        chinese["t"] = f"{part}{on_the_dial}点{past}"
+        clock = f"{on_the_dial}:{minute:02}" if minute else str(on_the_dial)
+        english["t"] = f"{clock} {'a.m.' if hour < 12 else 'p.m.'}"
+    return chinese, english
 
 
 def counted(count: int, chance: random.Random) -> Iterator[Pair]:
     for _ in range(count):
-        chinese, english = chance.choice((chance.choice(COUNTED), chance.choice(COUNTED), chance.choice(SHARED), chance.choice(DATED)))
-        values: list[dict[str, str]] = [{}, {}]
-        for name in "nm":
-            value = amount(chance)
-            values[0][name], values[1][name] = chinese_number(value, chance), english_number(value, chance)
-        share = chance.choice((str(chance.randint(1, 100)), decimal(chance.randrange(1, 1000), 10)))
-        values[0]["p"], values[1]["p"] = chance.choice((f"{share}%", f"百分之{share}")), chance.choice((f"{share}%", f"{share} percent"))
-        day = date(1850, 1, 1) + timedelta(days=chance.randrange(180 * 365))
-        values[0]["d"] = f"{day.year}年{day.month}月{day.day}日"
-        month = MONTHS[day.month - 1]
-        values[1]["d"] = chance.choice((f"{month} {day.day}, {day.year}", f"{day.day} {month} {day.year}"))
-        hour, minute = chance.randrange(24), chance.choice((0, 0, 15, 30, 45, chance.randrange(60)))
-        part = "凌晨" if hour < 6 else "上午" if hour < 12 else "中午" if hour == 12 else "下午" if hour < 18 else "晚上"
-        past = "" if not minute else "半" if minute == 30 else f"{minute}分"
-        values[0]["t"] = chance.choice((f"{part}{(hour - 1) % 12 + 1}点{past}", f"{hour:02}:{minute:02}"))
-        clock = f"{(hour - 1) % 12 + 1}" + (f":{minute:02}" if minute else "")
-        values[1]["t"] = f"{clock} {'a.m.' if hour < 12 else 'p.m.'}" if ":" not in values[0]["t"] else f"{hour:02}:{minute:02}"
-        yield chinese.format(**values[0]), english.format(**values[1]).replace("p.m..", "p.m.").replace("a.m..", "a.m.")
+        chinese, english = chance.choice(chance.choice((COUNTED, COUNTED, SHARED, DATED)))
+        values = numbers_of(chance)
+        yield chinese.format(**values[0]), re.sub(r"([ap]\.m\.)\.", r"\1", english.format(**values[1]))
 
 
 def write(path: Path, pairs: Iterable[Pair]) -> None:
     building = path.with_suffix(".building")
     count = 0
     with building.open("w", encoding="utf-8", newline="\n") as file:
-        for count, pair in enumerate(pairs, start=1):
-            file.write("\t".join(pair) + "\n")
+        for pair in pairs:
+            count += file.write("\t".join(pair) + "\n") > 0
     building.replace(path)
     print(f"{path.name}: {count:,} pairs", flush=True)
 

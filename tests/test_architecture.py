@@ -300,6 +300,8 @@ def test_every_recipe_can_be_read():
         "zh-en-2.toml",
         "zh-en-3.toml",
         "zh-en-base.toml",
+        "zh-en-teacher-2.toml",
+        "zh-en-teacher.toml",
         "zh-en.toml",
     ]
     for name in names:

@@ -40,7 +40,7 @@ def test_a_word_hangs_on_the_word_that_it_translates(learned):
             one = next((one for one, other in WORDS.items() if other == word), None)
             if one in gold:
                 count += 1
-                right += trace.source.texts[trace.source.words[int(row.argmax())][0]] == one
+                right += trace.source.word_texts[int(row.argmax())] == one
     assert count > 10
     assert right >= 0.9 * count
 

@@ -23,7 +23,7 @@ def trace(learned):
 
 def test_it_holds_what_the_forward_pass_gives(trace):
     assert (trace.translation, trace.languages) == ("I love cats.", ("zh", "en"))
-    assert trace.source.texts == ["<en>", "我", "爱", "猫", "。", "<eos>"]
+    assert trace.source.texts == ["<en>", "▁", "我", "爱", "猫", "。", "<eos>"]
     assert (trace.target.texts[0], trace.predicted.texts[-1]) == ("<bos>", "<eos>")
     assert trace.target.ids[1:] == trace.predicted.ids[:-1]
     again = forward(trace.model, np.array([trace.source.ids]), np.array([trace.target.ids]))

@@ -75,13 +75,13 @@ def test_the_merges_of_both_sides_are_told(server, trace):
     _, _, said = server.ask(f"{EXPLORE}/merges", ASKED)
     pieces = [piece.strip() for word in said["target"] for piece in word["stages"][-1]]
     assert pieces == trace.predicted.texts[:-1]
-    assert "".join(word["text"] for word in said["source"]) == ASKED["text"]
+    assert "".join(word["text"] for word in said["source"]) == f" {ASKED['text']}"
 
 
 def test_the_masks_of_a_batch_are_told(server):
     _, _, said = server.ask(f"{EXPLORE}/masks", {"texts": ["我爱猫", "我"], "source": "zh", "target": "en"})
-    assert said["padding"] == [[True] * 5, [True] * 3 + [False] * 2]
-    assert said["both"][1][4] == [True] * 3 + [False] * 2
+    assert said["padding"] == [[True] * 6, [True] * 4 + [False] * 2]
+    assert said["both"][1][4] == [True] * 4 + [False] * 2
     assert server.ask(f"{EXPLORE}/masks", {"texts": ["我" * 200], "source": "zh", "target": "en"})[0] == 400
 
 

@@ -123,7 +123,9 @@ def test_one_dies_all_end_and_another_number_goes_on_as_if_nothing_had_happened(
     np.testing.assert_allclose([moved[step] for step in whole], list(whole.values()), rtol=1e-4)
     expected = modelfile.load(pairs / "whole" / "model.safetensors").weights()
     for name, weight in modelfile.load(run / "model.safetensors").weights().items():
-        np.testing.assert_allclose(weight, expected[name], rtol=0, atol=1e-5, err_msg=name)
+        # Other sums of float32 round differently, and Adam makes a whole step of a gradient that is nearly 0.
+        np.testing.assert_allclose(weight, expected[name], rtol=0, atol=1e-3, err_msg=name)
+        assert np.abs(weight - expected[name]).mean() < 1e-5, name
 
 
 def test_what_only_the_first_finds_out_is_said_once_and_ends_all(command):

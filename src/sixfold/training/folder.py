@@ -58,7 +58,7 @@ def refuse_changes(out: Path, known: dict[str, Any], asked: dict[str, Any]) -> N
     if differences:
         raise ConfigError(
             f"{out}: this folder holds a run with other settings: {'; '.join(differences)}",
-            "give the same settings (training.steps may be raised) and data to go on, or another --output to begin anew",
+            "give the same data and settings (training.steps may rise) to go on, or another --output to begin anew",
         )
 
 

@@ -62,8 +62,9 @@ def _details(
     direction: Direction, said: Said, encoding: Encoding, logprobs: Sequence[float], attention: np.ndarray
 ) -> Details:
     sentence, words, ids = said
-    weights = align(attention[:, len(direction.tag) : -1])  # neither the tag nor <eos> is a word
     places = [_bare(sentence, offsets) for offsets in encoding.offsets]
+    is_text = [start < end for start, end in places]
+    weights = align(attention[:, len(direction.tag) : -1] * is_text)  # a tag, <eos> and a mere space are no words
     spans = piece_spans(direction.tokenizer, ids, words)
     tokens = [
         Token(words[start:end], (start, end), min(1.0, float(np.exp(logprob))), places[most])
