@@ -25,6 +25,7 @@ from sixfold import Translator
 from sixfold.config import SearchOptions
 from sixfold.evaluation.scores import score
 from sixfold.translation.direction import Direction
+from sixfold.translation.hypotheses import best_hypotheses
 
 SETS = ("flores-dev", "wmt17", "tatoeba", "lctt", "mdn", "written")
 DIRECTIONS = (("zh", "en"), ("en", "zh"))
@@ -34,13 +35,12 @@ BLOCK = 50  # sentences between two saves
 
 @dataclass(frozen=True)
 class Search:
-    """One way to search. `threshold`: sentences whose score is below it are searched again with `second`."""
+    """One way to search. `adaptive`: wider for short and for doubtful sentences, as `Translator` does."""
 
     beam: int
     patience: float
     shortlist: bool
-    threshold: float | None = None
-    second: str = ""
+    adaptive: bool = False
 
     def options(self, longest: int) -> SearchOptions:
         return SearchOptions(
@@ -49,6 +49,7 @@ class Search:
 
 
 REFERENCE = "beam 16, whole vocabulary"
+DEFAULT = "default: beam 4, wider where short or doubtful"
 SEARCHES: Mapping[str, Search] = {
     "greedy, shortlist": Search(1, 1.0, True),
     "greedy, whole vocabulary": Search(1, 1.0, False),
@@ -59,6 +60,7 @@ SEARCHES: Mapping[str, Search] = {
     "beam 6, shortlist": Search(6, 2.0, True),
     "beam 8, shortlist": Search(8, 2.0, True),
     "beam 8, whole vocabulary": Search(8, 2.0, False),
+    DEFAULT: Search(4, 2.0, True, adaptive=True),
     REFERENCE: Search(16, 2.0, False),
 }
 
@@ -73,7 +75,11 @@ class Found(NamedTuple):
 def search(direction: Direction, lines: Sequence[str], setting: Search) -> list[list[int]]:
     """The best tokens for each line, which is translated as one sentence."""
     sources = [direction.source(ids[: direction.longest]) for ids in direction.tokenizer.encode_batch(list(lines))]
-    found = direction.engine.decode(sources, setting.options(direction.room))
+    options = setting.options(direction.room)
+    if setting.adaptive:
+        found = best_hypotheses(direction, sources, options)
+    else:
+        found = direction.engine.decode(sources, options)
     return [candidates[0].tokens for candidates in found]
 
 
@@ -157,11 +163,11 @@ def main() -> None:
             for name, cells in table.items():
                 share, mean, bleu = (statistics.fmean(column) for column in zip(*cells, strict=True))
                 by_set = "  ".join(f"{one[0]:5.1%} {one[2]:5.2f}" for one in cells)
-                print(f"{name:30} {share:6.1%} {mean:6.3f} {bleu:6.2f}   {by_set}", flush=True)
+                print(f"{name:48} {share:6.1%} {mean:6.3f} {bleu:6.2f}   {by_set}", flush=True)
             if args.time:
                 lines = read(args.data / "dev" / f"{args.sets[0]}.{source}", 100)
                 for name, taken in milliseconds(direction, lines, args.searches, args.time).items():
-                    print(f"{name:30} {taken['alone']:7.1f} ms alone {taken['bulk']:7.1f} ms in bulk", flush=True)
+                    print(f"{name:48} {taken['alone']:7.1f} ms alone {taken['bulk']:7.1f} ms in bulk", flush=True)
 
 
 if __name__ == "__main__":

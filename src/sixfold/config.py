@@ -261,7 +261,7 @@ class SearchOptions:
 class TranslateOptions:
     """How a text is translated."""
 
-    beam: int = 4  # hypotheses that are followed at once; 1: greedy
+    beam: int = 4  # hypotheses that are followed at once, twice as many for short or doubtful sentences; 1: greedy
     n_best: int = 1
     length_penalty: float = 1.0
     split: bool = True  # a line into its sentences; otherwise it is translated whole

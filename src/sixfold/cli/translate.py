@@ -89,7 +89,13 @@ def translate(
     ] = None,
     source: Annotated[str | None, typer.Option("--from", help="Language; left out: told by the script.")] = None,
     models: Annotated[list[Path], typer.Option("--model", "-m", help=MODELS_HELP)] = [],  # noqa: B006
-    beam: Annotated[int, typer.Option(min=1, help="Hypotheses that are followed at once; 1 is fastest.")] = 4,
+    beam: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Hypotheses that are followed at once, twice as many for short or doubtful sentences; 1 is fastest.",
+        ),
+    ] = 4,
     n_best: Annotated[int | None, typer.Option(min=1, help="So many ways to say it; of files, with --json.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="An object a line.")] = False,
     details: Annotated[bool, typer.Option("--details", help="Tokens and alignment in the JSON of files too.")] = False,

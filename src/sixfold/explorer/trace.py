@@ -19,7 +19,7 @@ from sixfold.modelfile import ModelFile
 from sixfold.tensorfile import Tensor
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.translation.direction import Direction, one_line, tag_of
-from sixfold.translation.hypotheses import with_room
+from sixfold.translation.hypotheses import best_hypotheses
 from sixfold.translation.plan import replace_surrogates
 
 Array = np.ndarray
@@ -233,8 +233,7 @@ def trace_pair(direction: Direction, text: str, translation: str | None = None, 
     tag, end = list(direction.tag), direction.engine.config.eos
     source = pieces_of_text(direction.tokenizer, text, tag, [end])
     if translation is None:
-        search = with_room(TranslateOptions().search(direction.room), [source.ids], [])
-        ids = direction.engine.decode([source.ids], search)[0][0].tokens
+        ids = best_hypotheses(direction, [source.ids], TranslateOptions().search(direction.room))[0][0].tokens
         translation = direction.said(ids)
     else:
         translation = one_line(replace_surrogates(translation))

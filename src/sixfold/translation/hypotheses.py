@@ -16,10 +16,10 @@ from sixfold.translation.result import Notice
 
 Wish = tuple[str, tuple[int, ...]]  # a sentence, and the tokens that its translation is to begin with
 
-# A translation whose mean log-probability a token is below this is searched for again, more widely. Chosen by
-# benchmarks/search_errors.py: there the first search misses a much better translation most often.
-DOUBTFUL_SCORE = -0.9
-SECOND_BEAM = 2  # times as wide as the first
+# Chosen by benchmarks/search_errors.py: what misses fewest of the model's own best translations for its time.
+SHORT_SOURCE = 20  # tokens; so short a sentence is searched with a wider beam, which costs little
+DOUBTFUL_SCORE = -1.0  # mean log-probability a token; a translation below it is searched for again
+WIDER = 2  # times the beam
 
 
 def decode(
@@ -33,33 +33,58 @@ def decode(
     search = options.search(direction.room)
     for begun, group in groups.items():
         sources = [direction.source(ids[sentence]) for sentence, _ in group]
-        prefixes = [begun] * len(group) if begun else None
-        answers = direction.engine.decode(sources, with_room(search, sources, begun), prefixes)
-        if not begun and options.beam > 1:
-            search_again(direction, sources, answers, search)
+        if begun:
+            answers = direction.engine.decode(sources, with_room(search, sources, begun), [begun] * len(group))
+        else:
+            answers = best_hypotheses(direction, sources, search)
         found.update(zip(group, answers, strict=True))
     return found
+
+
+def best_hypotheses(
+    direction: Direction, sources: Sequence[list[int]], search: SearchOptions
+) -> list[list[Hypothesis]]:
+    """The best targets of each source, as tokens with tag and <eos>.
+
+    1. Short sources are searched with a wider beam than long ones, unless the search is greedy.
+    2. Sources whose best target is doubtful are searched again, with a wider beam and without the shortlist.
+    """
+    answers: list[list[Hypothesis]] = [[] for _ in sources]
+    groups: dict[int, list[int]] = {}
+    for place, source in enumerate(sources):
+        groups.setdefault(beam_width(search.beam, len(source) - len(direction.tag) - 1), []).append(place)
+    for beam, places in groups.items():
+        some = direction.engine.decode([sources[place] for place in places], replace(search, beam=beam))
+        for place, hypotheses in zip(places, some, strict=True):
+            answers[place] = hypotheses
+    if search.beam > 1:
+        search_again(direction, sources, answers, replace(search, beam=WIDER * search.beam, unlisted=True))
+    return answers
+
+
+def beam_width(beam: int, length: int) -> int:
+    """The beam for a source of so many tokens, where long sources have the beam `beam`."""
+    return WIDER * beam if beam > 1 and length <= SHORT_SOURCE else beam
 
 
 def search_again(
     direction: Direction, sources: Sequence[list[int]], answers: list[list[Hypothesis]], search: SearchOptions
 ) -> None:
-    """Search with a wider beam and without a shortlist for the sources whose best hypothesis is doubtful.
+    """Search for the sources whose best target is doubtful by other options, and keep the better one of each.
 
-    What is found replaces an answer where the model gives it a better score. A shortlist raises scores, since the
-    probabilities of the words that it leaves out go to the others, so both are scored over the whole vocabulary.
+    A shortlist raises scores, since the probabilities of the words that it leaves out go to the others. So both targets
+    are scored over the whole vocabulary before they are compared.
     """
     doubtful = [place for place, hypotheses in enumerate(answers) if hypotheses[0].score < DOUBTFUL_SCORE]
     if not doubtful:
         return
-    wider = replace(search, beam=SECOND_BEAM * search.beam, unlisted=True)
-    again = direction.engine.decode([sources[place] for place in doubtful], wider)
+    again = direction.engine.decode([sources[place] for place in doubtful], search)
     changed = [
         (place, hypotheses)
         for place, hypotheses in zip(doubtful, again, strict=True)
         if hypotheses[0].tokens != answers[place][0].tokens
     ]
-    both = [hypotheses[0].tokens for place, wide in changed for hypotheses in (answers[place], wide)]
+    both = [hypotheses[0].tokens for place, other in changed for hypotheses in (answers[place], other)]
     logprobs = direction.engine.score([sources[place] for place, _ in changed for _ in range(2)], both)
     means = [sum(each) / len(each) for each in logprobs]
     for (place, hypotheses), first, second in zip(changed, means[::2], means[1::2], strict=True):
