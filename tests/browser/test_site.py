@@ -24,12 +24,29 @@ READY = {  # what a screen shows last
     "embeddings": [".neighbour", ".cosine:not(:empty)", ".dot"],
     "shapes": [".tree"],
 }
-PANELS = {"attention": 5, "decode": 4, "walk": 4, "masks": 4, "positions": 4, "embeddings": 3, "shapes": 5}  # at least
+PANELS = {
+    "translate": 1,
+    "attention": 5,
+    "decode": 4,
+    "walk": 4,
+    "masks": 4,
+    "positions": 4,
+    "embeddings": 3,
+    "shapes": 5,
+}  # at least
 MOST = 3  # panels of a screen whose exports are looked at; those of a walk are alike
 NAMES = re.compile("Top-[kp]")  # that both languages write alike
 ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "src/sixfold/serving/static"
 HAN = re.compile("[一-鿿]")
+
+
+def some_screens(offset):
+    """Every third screen, from the one at `offset` on; `make slow` opens the others. Together the tests open each."""
+    return [
+        screen if place % 3 == offset else pytest.param(screen, marks=pytest.mark.slow)
+        for place, screen in enumerate(SCREENS)
+    ]
 
 
 def opened(look, screen, **how):
@@ -52,7 +69,7 @@ def faults(page):
     ]
 
 
-@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("screen", some_screens(0))
 def test_a_screen_opens_in_light_english_and_changes_to_dark_chinese(look, screen):
     page = opened(look, screen)
     assert page.locator("h1").count() == 1
@@ -68,7 +85,7 @@ def test_a_screen_opens_in_light_english_and_changes_to_dark_chinese(look, scree
     assert not HAN.search(english)
 
 
-@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("screen", some_screens(1))
 def test_a_screen_fits_a_phone_in_dark_chinese(look, screen):
     page = opened(look, screen, width=390, height=800, scheme="dark", lang="zh")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -77,13 +94,13 @@ def test_a_screen_fits_a_phone_in_dark_chinese(look, screen):
     assert [each for each in told if re.search("[A-Za-z]{2}", NAMES.sub("", each)) and not HAN.search(each)] == []
 
 
-@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("screen", some_screens(2))
 def test_a_screen_fits_a_phone_in_light_english(look, screen):
     page = opened(look, screen, width=390, height=800)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("screen", some_screens(1))
 def test_tab_comes_to_the_skip_link_then_to_every_screen_then_to_the_first_control(look, screen):
     page = opened(look, screen)
     reached = []
@@ -116,16 +133,17 @@ def test_enter_on_a_link_opens_its_screen_and_back_returns(look):
         page.wait_for_selector(f'main[data-screen="{screen}"]')
 
 
-@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("screen", some_screens(0))
 def test_every_panel_gives_a_picture_a_drawing_and_its_data(look, screen):
     page = opened(look, screen, **({"view": "aligners"} if screen == "attention" else {}))
     if screen == "attention":
         page.wait_for_selector(".bars [data-head]")
-    panels = page.locator("section.panel").filter(visible=True).all()
-    assert len(panels) >= PANELS.get(screen, 0)
+    panels = page.locator("section.panel, .exports" if screen == "translate" else "section.panel")
+    panels = panels.filter(visible=True).all()
+    assert len(panels) >= PANELS[screen]
     for place, panel in enumerate(panels):
         kinds = [each.get_attribute("data-export") for each in panel.locator("[data-export]").all()]
-        assert kinds == ["png", "svg", "data"], panel.locator("h2").inner_text()
+        assert kinds == ["png", "svg", "data"], screen
         for kind in kinds if place < MOST else ():
             with page.expect_download() as waiting:
                 panel.locator(f"[data-export={kind}]").click()
