@@ -32,10 +32,9 @@ Weights = Callable[[Trace], np.ndarray]  # target pieces × source pieces, witho
 
 def attention(chosen: AligningHeads, competes: bool) -> Weights:
     def weights(trace: Trace) -> np.ndarray:
-        _, _, read = trace.alignment(chosen)
+        shares, _, read = trace.alignment(chosen)
         steps = trace.attention("cross", chosen.layer)[list(chosen.heads)].mean(axis=0)
-        found = chosen.token_weights(steps)[:, -len(read) - 1 : -1]
-        return align(found) if competes else found
+        return shares if competes else chosen.token_weights(steps)[:, -len(read) - 1 : -1]
 
     return weights
 
@@ -43,6 +42,11 @@ def attention(chosen: AligningHeads, competes: bool) -> Weights:
 def by_influence(trace: Trace) -> np.ndarray:
     _, _, read = trace.alignment()
     return np.maximum(influence(trace)[:-1, -len(read) - 1 : -1], 0)
+
+
+def is_text(trace: Trace) -> list[bool]:
+    """Which source pieces stand for text, and not for a mere space."""
+    return [start < end for start, end in trace.alignment()[2].spans]
 
 
 def links(trace: Trace, marked: MarkedPair, weights: np.ndarray) -> frozenset[tuple[int, int]]:
@@ -90,7 +94,7 @@ def main() -> None:
         "the same, at the step that reads the token": attention(replace(last, reads_token=True), False),
         "the same as the first, with shares of columns": attention(last, True),
         "influence": by_influence,
-        "influence, with shares of columns": lambda trace: align(by_influence(trace)),
+        "influence, with shares of columns": lambda trace: align(by_influence(trace), is_text(trace)),
         "heads of the card": attention(chosen, False),
         "heads of the card, at the other step": attention(replace(chosen, reads_token=not chosen.reads_token), True),
         "heads of the card, with shares of columns": attention(chosen, True),

@@ -91,6 +91,8 @@ def rescored(direction: Direction, lines: Sequence[str], targets: Sequence[list[
 
 def results(direction: Direction, lines: Sequence[str], name: str, path: Path) -> list[Found]:
     """The translations of all lines by one search, from `path` as far as they are there."""
+    if SEARCHES[name].adaptive:  # its rules may have changed since
+        path.unlink(missing_ok=True)
     found = [Found(*each) for each in json.loads(path.read_text(encoding="utf-8"))] if path.exists() else []
     while len(found) < len(lines):
         some = lines[len(found) : len(found) + BLOCK]
@@ -143,17 +145,17 @@ def main() -> None:
             direction = translator.direction("", source, target)
             folder = args.work / str(direction.file.checksum).replace(":", "-")
             print(f"\n{source}→{target}: search errors, mean shortfall of an error, BLEU by set")
-            table: dict[str, list[tuple[float, float, float]]] = {name: [] for name in args.searches}
+            searches = list(dict.fromkeys([*args.searches, REFERENCE]))
+            table: dict[str, list[tuple[float, float, float]]] = {name: [] for name in searches}
             for each in args.sets:
                 lines, references = (
                     read(args.data / "dev" / f"{each}.{side}", args.lines) for side in (source, target)
                 )
                 found = {
                     name: results(direction, lines, name, folder / f"{each}.{source}-{target}.{name}.json")
-                    for name in args.searches
+                    for name in searches
                 }
-                best = [max(candidates).score for candidates in zip(*[
-                    [Found([], one.score) for one in some] for some in found.values()], strict=True)]  # fmt: skip
+                best = [max(one.score for one in same) for same in zip(*found.values(), strict=True)]
                 for name, some in found.items():
                     missed = errors(some, best)
                     texts = [direction.said(one.tokens) for one in some]

@@ -13,7 +13,7 @@ $(WORK)/zh-en.safetensors: $(WORK)/packed.safetensors src/sixfold/pretrained/zh-
 	$(PYTHON) benchmarks/shipped.py $(DATA) --model $< --card $(WORK)/scores.toml
 	$(PYTHON) benchmarks/confidence.py $(DATA) --model $< --card $(WORK)/confidence.toml
 	cat $(WORK)/scores.toml $(WORK)/confidence.toml > $(WORK)/measured.toml
-	$(SIXFOLD) pack $< --output $@ --card $(WORK)/measured.toml
+	$(SIXFOLD) pack $< --output $@ --card $(WORK)/measured.toml --align $(DATA)/dev/tatoeba.zh $(DATA)/dev/tatoeba.en
 	$(SIXFOLD) report $(WORK)/zh-en $(WORK)/zh-en-2 $(WORK)/zh-en-3 --output $(WORK)/report.html
 
 $(WORK)/packed.safetensors: $(WORK)/zh-en-3/model.safetensors src/sixfold/pretrained/zh-en.card.toml
@@ -37,7 +37,7 @@ $(WORK)/bt/commonvoice.en: FROM = zh
 $(WORK)/bt/commonvoice.%: $(WORK)/zh-en/model.safetensors | $(LINKS)
 	mkdir -p $(@D)
 	xz --decompress --stdout $(WORK)/mono/commonvoice.$(FROM).xz > $(@D)/mono.$(FROM)
-	$(SIXFOLD) translate $(@D)/mono.$(FROM) --to $* --beam 1 --no-split --model $< --output $@
+	$(SIXFOLD) translate $(@D)/mono.$(FROM) --to $* --beam 1 --no-split --resume --model $< --output $@
 
 # The second generation: a larger teacher, trained on all corpora and on made/, then on text of one language that it has
 # translated itself. `make -f recipes/zh-en.mk DATA=DIR teacher` runs these rungs.
@@ -62,9 +62,9 @@ $(WORK)/bt/mono.zh-original: | $(LINKS)
 	mkdir -p $(@D)
 	xz --decompress --stdout $(MONO_ZH:%=$(WORK)/mono/%.zh.xz) > $@
 $(WORK)/bt/mono.zh: $(WORK)/bt/mono.en-original $(WORK)/zh-en-teacher/model.safetensors
-	$(SIXFOLD) translate $< --to zh --beam 1 --no-split --no-guard --model $(word 2,$^) --output $@
+	$(SIXFOLD) translate $< --to zh --beam 1 --no-split --no-guard --resume --model $(word 2,$^) --output $@
 $(WORK)/bt/mono.en: $(WORK)/bt/mono.zh-original $(WORK)/zh-en-teacher/model.safetensors
-	$(SIXFOLD) translate $< --to en --beam 1 --no-split --no-guard --model $(word 2,$^) --output $@
+	$(SIXFOLD) translate $< --to en --beam 1 --no-split --no-guard --resume --model $(word 2,$^) --output $@
 
 $(LINKS): $(WORK)/%:
 	@test -d '$(DATA)/$*' || { echo 'DATA: expected a folder with $*/ in it; got "$(DATA)"' >&2; exit 2; }

@@ -75,6 +75,17 @@ def test_what_is_being_written_is_left_alone_and_what_a_kill_left_is_deleted(tmp
         assert unfinished(tmp_path / "run") == []
 
 
+def test_a_file_that_another_process_is_about_to_delete_is_not_written_to(tmp_path, monkeypatch):
+    answers = iter([False])  # the other process has locked the first file, and has not deleted it yet
+    honest = tensorfile.lock
+    monkeypatch.setattr(tensorfile, "lock", lambda descriptor: next(answers, None) is None and honest(descriptor))
+    with atomic(tmp_path / "out") as file:
+        first, second = sorted(tmp_path.glob(f".*{UNFINISHED}"), key=lambda path: path.stat().st_ino)
+        (first if file.fileno() and os.fstat(file.fileno()).st_ino != first.stat().st_ino else second).unlink()
+        file.write(b"whole")
+    assert (tmp_path / "out").read_bytes() == b"whole"
+
+
 def test_what_is_being_written_ends_well_after_a_claim(tmp_path, writer):
     with claim(tmp_path / "run", "--out", "is busy"):
         writer.communicate(timeout=30)

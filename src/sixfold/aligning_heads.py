@@ -61,12 +61,14 @@ def fits(chosen: AligningHeads, config: ModelConfig) -> bool:
     return 0 <= chosen.layer < config.decoder_layers and (is_reorderable or len(chosen.heads) == config.heads)
 
 
-def align(weights: Float[np.ndarray, "target source"]) -> Float[np.ndarray, "target source"]:
+def align(attention: Float[np.ndarray, "target source"], is_text: Sequence[bool]) -> Float[np.ndarray, "target source"]:
     """The share of each source token in each target token, from attention weights without tags and <eos>.
 
+    `is_text` is false for source tokens that stand for no text, such as a mere space: they have no share.
     A weight counts by its share of its row and by its share of its column, so that a source token which every target
     token looks at a little is no word's origin. Rows of the result add up to 1, or to 0 where nothing was looked at.
     """
+    weights = attention * np.asarray(is_text, attention.dtype)
     columns = weights.sum(axis=0, keepdims=True)
     both = weights * weights / np.where(columns > 0, columns, 1)
     rows = both.sum(axis=1, keepdims=True)

@@ -373,11 +373,12 @@ def _make_temporary(path: Path) -> tuple[int, Path]:
     while True:
         # Shortened, as a name has 255 bytes at most and four go into a character.
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", suffix=UNFINISHED, dir=path.parent)
+        is_ours = True
         with suppress(OSError):  # not every file system has locks
-            lock(descriptor)
-        if Path(name).exists():
+            is_ours = lock(descriptor)
+        if is_ours and Path(name).exists():
             return descriptor, Path(name)
-        os.close(descriptor)  # discard_unfinished found it before it was locked
+        os.close(descriptor)  # discard_unfinished has taken it before it was locked, and deletes it
 
 
 def discard_unfinished(folder: Path) -> None:

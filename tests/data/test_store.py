@@ -191,3 +191,26 @@ def test_the_same_text_under_another_time_of_change_is_cleaned_to_the_same_place
     assert again.key == first.key
     assert np.array_equal(again.lines, first.lines)
     assert len(list((tmp_path / "data").glob("clean-*"))) == 1
+
+
+def test_an_interrupted_cleaning_is_not_taken_for_a_complete_one(corpora, tmp_path, monkeypatch):
+    monkeypatch.setattr(stores, "PART", 64)
+    other = DataConfig(max_ratio=3.5)
+    expected = clean(corpora, LANGUAGES, other, tmp_path / "whole", lambda _: None)
+    clean(corpora, LANGUAGES, DataConfig(), tmp_path / "data", lambda _: None)  # so that the digests are known
+    honest, calls = Ledger.commit, []
+
+    def killed(self, *arguments, **named):
+        honest(self, *arguments, **named)
+        calls.append(1)
+        if len(calls) == 3:
+            raise StopHere
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "commit", killed)
+        with pytest.raises(StopHere):
+            clean(corpora, LANGUAGES, other, tmp_path / "data", lambda _: None)
+    os.utime(corpora[0].files[0], (1, 1))  # so that they are not
+    kept = clean(corpora, LANGUAGES, other, tmp_path / "data", lambda _: None)
+    assert np.array_equal(kept.lines, expected.lines)
+    assert kept.ends == expected.ends

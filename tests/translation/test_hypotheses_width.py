@@ -62,6 +62,17 @@ def test_doubtful_sources_are_searched_again_and_only_better_targets_are_taken()
     assert model.calls == [(4, 4, False), (3, 4 * WIDER, True)]
 
 
+@pytest.mark.parametrize("penalty", [0.0, 0.6, 1.0, 1.5])
+def test_doubt_is_about_the_mean_of_the_tokens_whatever_the_length_penalty(penalty):
+    """Twelve tokens and <eos>, each with the log-probability −0.5: sure. With −1.1: doubtful."""
+    for each, is_doubtful in ((-0.5, False), (-1.1, True)):
+        score = 13 * each / 13**penalty
+        model = Model({1: [([7] * 12, score), ([7] * 12, score)]})
+        options = TranslateOptions(length_penalty=penalty).search(100)
+        best_hypotheses(Direction(model), [source(1, 30)], options)
+        assert len(model.calls) == 1 + is_doubtful
+
+
 @pytest.fixture(scope="module")
 def shipped():
     with Translator(device="cpu") as translator:

@@ -163,7 +163,8 @@ def test_a_prefix_is_how_the_text_begins_and_no_sentence_after_the_first(transla
 def test_alternatives_are_distinct_begin_with_the_prefix_and_come_best_first(translator, prefix):
     found = translator.alternatives("我爱猫", prefix, 6)
     texts = [each.text for each in found]
-    assert len(set(texts)) == len(texts) == 6
+    assert len(set(texts)) == len(texts)
+    assert 3 <= len(texts) <= 6  # two tokens may begin the same text
     assert all(text.startswith(prefix.strip()) for text in texts)
     assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
     assert len({text.removeprefix(prefix.strip()).strip()[:3] for text in texts}) > 3

@@ -146,9 +146,10 @@ def clean(
     if None in digests:
         digests = ledger.notes["digests"]
         hashed = folder / f"clean-{name(digests)}"
-        if hashed.exists():  # the same text under another name or with another time of change
+        if Ledger(hashed, columns).done:  # the same text under another name or with another time of change
             shutil.rmtree(unhashed)
-        else:
+        else:  # what is there, if anything, was interrupted; this one is complete
+            shutil.rmtree(hashed, ignore_errors=True)
             unhashed.rename(hashed)
         known.add(dict(zip(names, ledger.notes["digests"], strict=True)))
         ledger = Ledger(hashed, columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from itertools import product
 from typing import NamedTuple
@@ -68,7 +68,7 @@ def aligners(trace: Trace, falls: Float[Array, "target source"] | None = None) -
     found = []
     for layer, head in np.ndindex(trace.kinds["cross"], trace.config.heads):
         steps = [AligningHeads(layer, (head,), reads_token) for reads_token in (False, True)]
-        shares = [evidence.agreement(each, np.asarray) for each in steps]
+        shares = [evidence.agreement(each, by_shares=False) for each in steps]
         found.append(Aligner(Head("cross", layer, head), max(shares), shares[1] > shares[0]))
     return sorted(found, key=lambda each: -each.agreement)
 
@@ -85,7 +85,7 @@ def measure_aligning_heads(file: ModelFile, pairs: Iterable[tuple[str, str]]) ->
             for pair in pairs
             for languages, texts in zip(translator.directions, (pair, pair[::-1]), strict=False)
             for direction in (translator.direction(texts[0], *languages),)
-            if all(texts) and len(direction.source(direction.tokenizer.encode(texts[0]))) <= LONGEST
+            if all(texts) and max(map(len, direction.tokenizer.encode_batch(texts))) + 2 <= LONGEST
         ]
     if not evidence:
         raise RequestError(f"pairs: expected sentences of at most {LONGEST} pieces; got none", "take shorter sentences")
@@ -117,19 +117,26 @@ class Evidence(NamedTuple):
 
     attention: Float[Array, "layers heads steps source"]
     origins: Int[Array, "target"]
+    is_text: list[bool]  # of each source piece; a mere space is none
 
-    def agreement(self, chosen: AligningHeads, weigh: Callable[[Array], Array] = align) -> float:
-        """The share of the target pieces for which these heads, after `weigh`, point at the most influential piece."""
-        steps = self.attention[chosen.layer, list(chosen.heads)].mean(axis=0)
-        found = weigh(chosen.token_weights(steps)).argmax(axis=1)
-        return float((found == self.origins).mean()) if len(found) else 0.0
+    def agreement(self, chosen: AligningHeads, by_shares: bool = True) -> float:
+        """The share of the target pieces for which these heads point at the most influential source piece.
+
+        They point at the largest share (`align`), or else at the largest weight.
+        """
+        weights = chosen.token_weights(self.attention[chosen.layer, list(chosen.heads)].mean(axis=0))
+        places = (align(weights, self.is_text) if by_shares else weights * self.is_text).argmax(axis=1)
+        return float((places == self.origins).mean()) if len(places) else 0.0
 
 
 def _evidence(trace: Trace, falls: Float[Array, "target source"] | None = None) -> Evidence:
     _sides(trace)
     first = len(tag_of(trace.model, trace.tokenizer, trace.languages))
     known = influence(trace) if falls is None else falls
-    return Evidence(trace.attention("cross")[..., first:-1], known[:-1, first:-1].argmax(axis=1))
+    assert trace.source is not None
+    is_text = [start < end for start, end in trace.source.part(first, -1).spans]
+    origins = np.where(is_text, known[:-1, first:-1], -np.inf).argmax(axis=1)
+    return Evidence(trace.attention("cross")[..., first:-1], origins, is_text)
 
 
 class Lean(Forward):

@@ -138,8 +138,9 @@ class Trace:
         assert self.predicted is not None
         first = len(tag_of(self.model, self.tokenizer, self.languages))
         steps = self.attention("cross", chosen.layer)[list(chosen.heads)].mean(axis=0)
-        weights = align(chosen.token_weights(steps)[:, first:-1])
-        return weights, self.predicted.part(0, -1), self.source.part(first, -1)
+        source = self.source.part(first, -1)
+        weights = align(chosen.token_weights(steps)[:, first:-1], [start < end for start, end in source.spans])
+        return weights, self.predicted.part(0, -1), source
 
     def steps(self, count: int = 10) -> list[Step]:
         """The decoder's choice at each place."""

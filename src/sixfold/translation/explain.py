@@ -63,8 +63,7 @@ def _details(
 ) -> Details:
     sentence, words, ids = said
     places = [_bare(sentence, offsets) for offsets in encoding.offsets]
-    is_text = [start < end for start, end in places]
-    weights = align(attention[:, len(direction.tag) : -1] * is_text)  # a tag, <eos> and a mere space are no words
+    weights = align(attention[:, len(direction.tag) : -1], [start < end for start, end in places])
     spans = piece_spans(direction.tokenizer, ids, words)
     tokens = [
         Token(words[start:end], (start, end), min(1.0, float(np.exp(logprob))), places[most])

@@ -22,7 +22,7 @@ SHORTEST, LONGEST = 0.3, 3.2  # lengths of a translation, over its source's
 LONG_ENOUGH = 24  # of a source, for its length to say something
 FIGURES = 3  # digits of a number that nobody spells
 SPELLING = 0.8  # how alike two spellings of a name are
-BEAM = 6  # of the second attempt
+BEAM = 8  # of the second attempt, as wide as that of a short sentence at first
 MOST_NAMES = 50  # of a sentence that are looked for in its translation; one with more is a list
 
 _DENSE = letters(*UNSPACED)
@@ -200,7 +200,7 @@ def mend(
 ) -> list[Hypothesis]:
     """What the model says when it is asked once more, and may not do what it did."""
     kinds = {fault.kind for fault in faults}
-    again = replace(search, beam=max(BEAM, search.beam), n_best=max(BEAM, search.beam), unlisted=True)
+    again = replace(search, beam=max(BEAM, search.beam), n_best=BEAM, unlisted=True)
     if "loop" in kinds or "long" in kinds:
         again = replace(again, no_repeat=4)
     if "damaged" in kinds:

@@ -75,7 +75,7 @@ def search_again(
     A shortlist raises scores, since the probabilities of the words that it leaves out go to the others. So both targets
     are scored over the whole vocabulary before they are compared.
     """
-    doubtful = [place for place, hypotheses in enumerate(answers) if hypotheses[0].score < DOUBTFUL_SCORE]
+    doubtful = [place for place, (best, *_) in enumerate(answers) if mean_score(best, search) < DOUBTFUL_SCORE]
     if not doubtful:
         return
     again = direction.engine.decode([sources[place] for place in doubtful], search)
@@ -86,10 +86,16 @@ def search_again(
     ]
     both = [hypotheses[0].tokens for place, other in changed for hypotheses in (answers[place], other)]
     logprobs = direction.engine.score([sources[place] for place, _ in changed for _ in range(2)], both)
-    means = [sum(each) / len(each) for each in logprobs]
-    for (place, hypotheses), first, second in zip(changed, means[::2], means[1::2], strict=True):
+    scores = [search.normalise(sum(each), len(each)) for each in logprobs]
+    for (place, hypotheses), first, second in zip(changed, scores[::2], scores[1::2], strict=True):
         if second > first:
             answers[place] = hypotheses
+
+
+def mean_score(hypothesis: Hypothesis, search: SearchOptions) -> float:
+    """The mean log-probability of its tokens and <eos>, whatever length penalty its score has."""
+    length = len(hypothesis.tokens) + 1
+    return hypothesis.score * length ** (search.length_penalty - 1)
 
 
 class Answer(NamedTuple):
