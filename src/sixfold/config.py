@@ -25,6 +25,7 @@ Precision = Literal["auto", "bf16", "float32"]
 Switch = Literal["auto", "on", "off"]
 Score = Literal["auto", "bleu", "chrf", "loss"]
 Compute = Literal["int8", "float32", "float16", "bfloat16"]
+LARGEST_BEAM = 1000  # a search takes memory for each hypothesis and each word of the vocabulary
 Filter = Literal["empty", "encoding", "control", "markup", "long", "ratio", "script", "copied", "duplicate"]
 
 
@@ -236,8 +237,9 @@ class SearchOptions:
 
     def __post_init__(self) -> None:
         check_types(self, "decoding")
-        for name in ("beam", "n_best", "max_length"):
+        for name in ("n_best", "max_length"):
             require(getattr(self, name) >= 1, f"decoding.{name}", "at least 1", getattr(self, name))
+        require(1 <= self.beam <= LARGEST_BEAM, "decoding.beam", f"1 to {LARGEST_BEAM}", self.beam)
         require(self.n_best <= self.beam, "decoding.n_best", f"at most beam = {self.beam}", self.n_best)
         fits = 0 <= self.min_length <= self.max_length
         require(fits, "decoding.min_length", f"0 to max_length = {self.max_length}", self.min_length)
@@ -270,7 +272,7 @@ class TranslateOptions:
 
     def __post_init__(self) -> None:
         check_types(self, "options")
-        require(self.beam >= 1, "options.beam", "at least 1", self.beam)
+        require(1 <= self.beam <= LARGEST_BEAM // 2, "options.beam", f"1 to {LARGEST_BEAM // 2}", self.beam)
         self.search(1)
 
     def search(self, longest: int) -> SearchOptions:

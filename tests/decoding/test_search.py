@@ -242,7 +242,7 @@ def test_top_k_and_top_p_cut_the_tail():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: SearchOptions(beam=0), r"decoding\.beam: expected at least 1; got 0"),
+        (lambda: SearchOptions(beam=0), r"decoding\.beam: expected 1 to 1000; got 0"),
         (lambda: SearchOptions(beam=2, n_best=3), r"decoding\.n_best: expected at most beam = 2; got 3"),
         (lambda: SearchOptions(min_length=9, max_length=3), r"decoding\.min_length: expected 0 to max_length = 3"),
         (lambda: SearchOptions(patience=-1.0), r"decoding\.patience: expected 0 or more; got -1\.0"),

@@ -482,3 +482,11 @@ def test_the_thread_that_makes_batches_ends_with_the_run(command, capsys):
     before = threading.active_count()
     run(command(steps=5), capsys)
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "report.html", "config.toml", "metrics.jsonl"])
+def test_a_folder_that_is_no_run_keeps_the_users_files(command, pairs, capsys, name):
+    (pairs / "run").mkdir()
+    (pairs / "run" / name).write_text("the user's")
+    assert f"files that a run would replace: {name}" in complaint(command(steps=2), capsys)
+    assert (pairs / "run" / name).read_text() == "the user's"

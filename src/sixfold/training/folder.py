@@ -62,6 +62,17 @@ def refuse_changes(out: Path, known: dict[str, Any], asked: dict[str, Any]) -> N
         )
 
 
+def refuse_foreign_files(out: Path) -> None:
+    """Refuse a folder that no run has used yet and that has files which a run would replace."""
+    written = ("model.safetensors", "config.toml", "metrics.jsonl", "samples.jsonl", "report.html")
+    foreign = [name for name in written if (out / name).exists()]
+    if foreign:
+        raise ConfigError(
+            f"--output: {out} has no run in it, but files that a run would replace: {', '.join(foreign)}",
+            "name another folder, or move them",
+        )
+
+
 def steps_before(known: dict[str, Any]) -> int:
     """The length of an earlier start's run, whether the user gave it or it was chosen."""
     return int(known.get("config", {}).get("training", {}).get("steps", 0))

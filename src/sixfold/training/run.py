@@ -37,6 +37,7 @@ from sixfold.training.folder import (
     claim,
     read_known,
     refuse_changes,
+    refuse_foreign_files,
     steps_asked,
     steps_before,
     what_was_asked,
@@ -165,6 +166,8 @@ def begin(
         asked = what_was_asked(recipe, sources, digests, checksum)
         refuse_changes(out, known, asked)
         longer = steps_asked(asked) > steps_before(known)
+    else:
+        refuse_foreign_files(out)
     check(recipe.config)
     if known.get("finished") and not longer and (out / "model.safetensors").exists():
         return Begun(known, sources, None)
