@@ -468,8 +468,8 @@ def test_mistakes_are_one_line(model, files, tmp_path):
     def said(*arguments):
         return complaint("translate", "--model", model, *arguments)
 
-    assert "expected one of zh→toy; got any→de" in said("你好", "--to", "de")
-    assert "expected one of zh→toy; got any→de" in said(files[0], "--to", "de", "--output", files[1])
+    assert "expected one of zh→toy; got to de" in said("你好", "--to", "de")
+    assert "expected one of zh→toy; got to de" in said(files[0], "--to", "de", "--output", files[1])
     assert "got a folder" in said(tmp_path)
     assert "--n-best: expected --json" in said(files[0], "--n-best", 2)
     assert "--alternatives: expected a text" in said(files[0], "--alternatives")

@@ -59,7 +59,7 @@ def test_a_client_says_where_its_server_is_and_not_its_key():
 
 def test_a_mistake_is_told_and_not_tried_again(server):
     with Client(server.url) as client:
-        with pytest.raises(RequestError, match="expected one of zh→en, en→zh; got any→de"):
+        with pytest.raises(RequestError, match="expected one of zh→en, en→zh; got to de"):
             client.translate("我", target="de")
         with pytest.raises(RequestError, match="expected a list of strings"):
             client.translate_batch("我")

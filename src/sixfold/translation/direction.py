@@ -17,6 +17,7 @@ from sixfold.translation.plan import replace_surrogates
 from sixfold.translation.result import Notice
 
 Languages = tuple[str, str]
+NAME_LANGUAGES = "name the languages: --from and --to on the command line, source and target in Python"
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +95,7 @@ def choose(directions: Mapping[Languages, Direction], text: str, source: str | N
         seems = "" if reading else f"; it seems to be in {name_of(guess)}"
         raise RequestError(
             f"direction: cannot tell which of {known} this text wants{seems}",
-            "name the languages with source and target",
+            NAME_LANGUAGES,
         )
     return reading[0]
 
@@ -104,9 +105,9 @@ def language_notices(text: str, languages: Languages) -> list[Notice]:
     found = other_language(text, languages[0])
     if not found:
         return []
-    if found == re.split("[-_]", languages[1].lower())[0]:
+    if found == base_language(languages[1]):
         return [Notice("same-language", f"the text is in {name_of(found)} already, the language to translate into")]
-    read = name_of(re.split("[-_]", languages[0].lower())[0])
+    read = name_of(base_language(languages[0]))
     return [Notice("language", f"the text seems to be in {name_of(found)}; the model reads {read}")]
 
 
@@ -115,14 +116,28 @@ def listed(directions: Mapping[Languages, Direction]) -> str:
 
 
 def allowed(directions: Mapping[Languages, Direction], source: str | None, target: str | None) -> list[Direction]:
-    """Those that fit what the caller says of the languages; at least one."""
-    fitting = [
-        each for (one, other), each in directions.items() if source in (None, "auto", one) and target in (None, other)
-    ]
-    if not fitting:
-        wanted = f"{source or 'any'}→{target or 'any'}"
-        raise RequestError(f"direction: expected one of {listed(directions)}; got {wanted}", "name another model")
-    return fitting
+    """Those that fit the languages which the caller names; at least one.
+
+    zh-CN stands for zh where no model has it by its full name.
+    """
+    for simplify in (str, base_language):
+        wanted = [None if code is None else simplify(code) for code in (None if source == "auto" else source, target)]
+        fitting = [
+            each
+            for languages, each in directions.items()
+            if all(code in (None, simplify(own)) for code, own in zip(wanted, languages, strict=True))
+        ]
+        if fitting:
+            return fitting
+    named = " ".join(f"{side} {code}" for side, code in (("from", source), ("to", target)) if code)
+    raise RequestError(
+        f"direction: expected one of {listed(directions)}; got {named}", "name these languages, or another model"
+    )
+
+
+def base_language(code: str) -> str:
+    """A language code without script and region: zh of zh-Hans-CN."""
+    return re.split("[-_]", code.lower())[0]
 
 
 def check_told(directions: Mapping[Languages, Direction], source: str | None, target: str | None) -> None:
@@ -131,12 +146,12 @@ def check_told(directions: Mapping[Languages, Direction], source: str | None, ta
     if len(fitting) > 1 and len({_scripts(each) for each in fitting}) == 1:
         raise RequestError(
             f"direction: cannot tell which of {listed(directions)} a text wants, as all are written alike",
-            "name the languages with source and target",
+            NAME_LANGUAGES,
         )
 
 
 def _scripts(direction: Direction) -> tuple[str, ...]:
-    return tuple(SCRIPTS.get(re.split("[-_]", direction.languages[0].lower())[0], ()))
+    return tuple(SCRIPTS.get(base_language(direction.languages[0]), ()))
 
 
 def _reading(directions: Sequence[Direction], guess: str) -> list[Direction]:
