@@ -102,8 +102,13 @@ def test_a_bad_record_is_told_before_anything_is_translated(bad, message, model,
 
 def test_strictly_a_language_that_the_model_does_not_read_is_refused_with_its_line(model, shards, tmp_path):
     shards[0].write_text("我爱音乐\n今日はとても天気がいいですね。\n", encoding="utf-8")
-    message = complaint("translate", "--model", model, *shards, "--output", tmp_path / "out", "--strict")
-    assert f"error: {shards[0]}:2: the text seems to be in Japanese; the model reads Chinese" in message
+    command = ("translate", "--model", model, *shards, "--output", tmp_path / "out")
+    for start in ("first", "second"):
+        message = complaint(*command, "--strict")
+        assert f"error: {shards[0]}:2: the text seems to be in Japanese; the model reads Chinese" in message, start
+        assert not (tmp_path / "out" / "a.txt").exists()
+    assert "seems to be in Japanese" in translate(*command[2:])  # and without --strict the same folder is finished
+    assert (tmp_path / "out" / "a.txt").exists()
 
 
 def test_mistakes_are_one_line(model, shards, tmp_path):

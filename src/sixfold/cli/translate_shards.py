@@ -15,7 +15,6 @@ from sixfold.errors import ConfigError, DataError, RequestError
 from sixfold.text.encodings import SAMPLE, check_utf8
 from sixfold.translation.blocks import Done, Order, Tally, carry_out_here
 from sixfold.translation.document import format_of
-from sixfold.translation.lines import check_strict
 from sixfold.translation.opening import choose_device
 from sixfold.translation.ray_workers import carry_out_by_ray
 from sixfold.translation.shards import Block, Plan
@@ -33,6 +32,7 @@ def translate_shards(wish: Wish, shards: Sequence[Path], workers: str | None, fi
         plan.out, tuple((model.resolve(), modelfile.load(model, verify=False).checksum) for model in wish.models),
         wish.source, wish.target, wish.options, wish.compute, wish.device or "auto", wish.glossary, wish.memory,
         field, frozenset(each.name for each in shards if each.suffix.lower() == RECORDS and wish.form is None),
+        wish.strict,
     )  # fmt: skip
     tally, began = Tally(), time.perf_counter()
     try:
@@ -42,8 +42,6 @@ def translate_shards(wish: Wish, shards: Sequence[Path], workers: str | None, fi
             with progress(size, sys.stderr.isatty(), with_rate=True) as advance:
                 for done in carried_out(order, blocks, workers, wish.threads):
                     tally.add(plan, done)
-                    if wish.strict:
-                        check_strict(tally.notices)
                     advance(done.size, done.lines)
     except KeyboardInterrupt:
         print(f"stopped after {tally.lines} lines; the same command goes on", file=sys.stderr)

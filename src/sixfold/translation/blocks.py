@@ -16,7 +16,7 @@ from sixfold import modelfile, tensorfile
 from sixfold.config import Compute, TranslateOptions
 from sixfold.errors import ModelFileError
 from sixfold.translation.glossary import Glossary
-from sixfold.translation.lines import Lines, Occurrences, add_occurrence, byte_order_mark, report
+from sixfold.translation.lines import Lines, Occurrences, add_occurrence, byte_order_mark, check_strict, report
 from sixfold.translation.memory import Memory
 from sixfold.translation.opening import Device
 from sixfold.translation.records import text_of, with_translation
@@ -39,9 +39,13 @@ class Order:
     memory: Memory | None = None
     field: str = "text"
     records: frozenset[str] = frozenset()  # names of the shards whose lines are JSON
+    strict: bool = False  # a line in a language that is not read is an error
 
     def made_from(self) -> dict[str, Any]:
-        """What a later start must agree with. Neither device nor number of workers: work may go on elsewhere."""
+        """What a later start must agree with. Neither device nor number of workers: work may go on elsewhere.
+
+        Nor `strict`: it changes no translation, and what it refused may be translated without it.
+        """
         return {
             "model": [checksum for _, checksum in self.models], "from": self.source, "to": self.target,
             **asdict(self.options), "compute": self.compute, "field": self.field, "records": sorted(self.records),
@@ -80,7 +84,10 @@ class Worker:
         self._translator.check_told(order.source, order.target)
 
     def carry_out(self, block: Block) -> Done:
-        """Unless it was done by one that died before it could say so."""
+        """Translate a block and write its part, unless a worker that died had written it already.
+
+        A block that a strict order refuses leaves no part behind, so that the next start refuses it too.
+        """
         name = block.shard.name
         part = self.order.out / PARTS / name / str(block.number)
         if part.exists() or (self.order.out / name).exists():
@@ -89,6 +96,8 @@ class Worker:
         lines = Lines(self._translator, order.source, order.target, order.options, order.glossary, order.memory)
         lines.name = str(block.shard)
         written = "".join(self._records(block, lines) if name in order.records else self._plain(block, lines))
+        if order.strict:
+            check_strict(lines.notices)
         with tensorfile.atomic(part) as file:
             file.write(written.encode())
         return Done(name, block.number, block.size, block.lines, lines.notices, lines.foreign_bytes, lines.foreign_line)
