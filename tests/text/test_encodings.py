@@ -61,6 +61,9 @@ def test_utf8_is_utf8_wherever_it_is_cut(text):
         ENGLISH.encode() + b"\xe9",
         ENGLISH.encode() * 40 + b"caf\xe9 \x93so\x94",
         CHINESE.encode() + b"1\x002\x00",
+        ENGLISH.encode() * 40 + b"1\x002 caf\xe9 and more",
+        b"\xff" + CHINESE.encode() * 40 + b"\x00",
+        b"a" * 999 + b"\x00\xff\n",
     ],
 )
 def test_a_few_damaged_bytes_do_not_make_another_encoding(data):

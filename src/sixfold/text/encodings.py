@@ -12,6 +12,7 @@ from sixfold.text.languages import letters
 
 SAMPLE = 1 << 16  # bytes from the beginning of a file that are enough to tell
 FOREIGN_SHARE = 0.3  # of all bytes invalid in UTF-8: such a file is refused even where no encoding is recognised
+DAMAGED_SHARE = 0.01  # of all bytes zero or invalid in UTF-8: up to so many are damage in a text, more are no text
 
 # What files of other kinds begin with, and how to get text out of them; {} is the name of the file.
 _MAGIC: tuple[tuple[bytes, str, str], ...] = (
@@ -109,7 +110,8 @@ def other_encoding(data: bytes) -> str:
     foreign = sum("\udc80" <= char <= "\udcff" for char in text[:-3]) + sum(
         "\udc80" <= char <= "\udcff" for char in text[-3:] if not _is_cut(data)
     )
-    if 0 in data and (foreign or data.count(0) > len(data) / 2):
+    zeros = data.count(0)
+    if zeros > len(data) / 2 or (zeros and foreign and zeros + foreign > DAMAGED_SHARE * len(data)):
         return BINARY
     valid = sum(not char.isascii() and not "\udc80" <= char <= "\udcff" for char in text)
     if foreign < 2 or foreign <= valid:
@@ -143,7 +145,9 @@ def _wide_encoding(data: bytes) -> str:
         return ""
     for encoding in ("UTF-16LE", "UTF-16BE"):
         text = data[: len(data) & ~1].decode(encoding, "replace")
-        if (_common_share(text) > 0.15 or (zeros and _share(_WRITTEN)(text) > 0.95)) and not _is_utf8(data):
+        if (
+            _common_share(text) > 0.15 or (zeros > DAMAGED_SHARE * len(data) and _share(_WRITTEN)(text) > 0.95)
+        ) and not _is_utf8(data):
             return encoding
     return ""
 
