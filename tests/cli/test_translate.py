@@ -173,18 +173,27 @@ def test_a_language_that_the_model_does_not_read_is_warned_of_and_strictly_refus
     path.write_text(f"42\n\n{text}\n{text}\n", encoding="utf-8")
     done = translate(both_ways, path, *more)
     assert f"warning: {path}:3: the text {words}" in done.stderr
-    assert "; and 1 lines more" in done.stderr
+    assert "; and 1 line more" in done.stderr
     out = tmp_path / "out.txt"
     assert f"error: {path}:3: the text {words}" in complaint(
         "translate", "-m", both_ways, path, *more, "--strict", "--output", out
     )
     document = path.rename(tmp_path / "in.md")
-    if "--to" not in more:
-        assert f"warning: {document}:3: the text {words}" in translate(both_ways, document, *more).stderr
-        assert f"error: {document}:3: the text {words}" in complaint(
-            "translate", "-m", both_ways, document, "--strict", "--output", out
-        )
+    assert f"warning: {document}:3: the text {words}" in translate(both_ways, document, *more).stderr
+    assert f"error: {document}:3: the text {words}" in complaint(
+        "translate", "-m", both_ways, document, *more, "--strict", "--output", out
+    )
     assert not out.exists()
+
+
+def test_many_units_of_a_document_in_the_target_language_are_one_warning_with_their_number(both_ways, tmp_path):
+    page = tmp_path / "mixed.md"
+    page.write_text("Where is the station?\n\n" + "我们昨天去了图书馆。\n\n" * 3, encoding="utf-8")
+    said = translate(both_ways, page, "--to", "zh").stderr
+    assert (
+        f"warning: {page}:3: the text is in Chinese already, the language to translate into; and 2 lines more" in said
+    )
+    assert said.count("in Chinese already") == 1
 
 
 def test_a_text_as_json_has_its_tokens_and_its_alignment(model):

@@ -18,7 +18,7 @@ from made_documents import ATOMS, MAKERS, Turned, made, structure
 from sixfold.errors import DataError, RequestError
 from sixfold.translation.document import FORMATS, Document, format_of, translate_document
 from sixfold.translation.inline import place
-from sixfold.translation.result import Link, Translation
+from sixfold.translation.result import Link, Notice, Translation
 from sixfold.translation.units import Mark, Unit
 
 
@@ -111,6 +111,29 @@ def test_what_a_model_loses_comes_back_and_a_tag_without_words_is_told():
     assert kinds == ["markup"]
     said, _ = translated("markdown", "Open `zip it` and `z` now\n", Forgetful())
     assert said.count("`zip it`") == said.count("`z`") == 1
+
+
+class Unsure(Turned):
+    """Leaves every text as it is, with a notice."""
+
+    languages = ("en", "zh")
+
+    def translate(self, text, *_):
+        return Translation(text, text, 0.0, self.languages, warnings=(Notice("copied", "left as it is"),))
+
+
+def test_units_that_stay_as_they_are_have_notices_too_in_the_order_of_the_document():
+    page = "Where is the station?\n\n我们昨天去了图书馆。\n\n42\n\nМы вчера ходили в библиотеку.\n\n那里有很多旧书。\n"
+    said, report = translate_document(Unsure(), page.encode(), "markdown")
+    assert said.decode() == page
+    assert [(line, notice.kind) for line, notice in report.notices] == [
+        (1, "copied"), (3, "same-language"), (7, "language"), (9, "same-language")
+    ]  # fmt: skip
+
+
+def test_code_names_and_figures_are_no_other_language():
+    page = "# `pip install`\n\n王小明\n\nOK\n\n2024年\n\nThe menu says 红烧肉 and the waiter nods.\n\n<https://例子.测试/>\n"
+    assert translated("markdown", page)[1] == []
 
 
 def test_words_between_two_pairs_are_shared_out_and_none_is_left_outside_of_a_run():

@@ -6,7 +6,7 @@ import codecs
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
@@ -17,6 +17,7 @@ from sixfold.config import TranslateOptions
 from sixfold.errors import DataError, RequestError
 from sixfold.text.languages import SCRIPTS, letters
 from sixfold.text.sentences import is_spaced
+from sixfold.translation.direction import language_notices
 from sixfold.translation.formats import catalogue, docx, html, markdown, strings, subtitles, table
 from sixfold.translation.glossary import Glossary
 from sixfold.translation.inline import place
@@ -156,11 +157,6 @@ class Report:
     units: int = 0
     notices: list[tuple[int, Notice]] = field(default_factory=list)
 
-    def lines(self) -> Iterator[str]:
-        for kind, count in Counter(notice.kind for _, notice in self.notices).most_common():
-            line, first = next((line, notice) for line, notice in self.notices if notice.kind == kind)
-            yield f"line {line}: {first.message}" + (f"; and {count - 1} more" if count > 1 else "")
-
 
 def format_of(path: Path, forced: str | None = None) -> str | None:
     """The format of a file by its name; None: plain lines of text."""
@@ -229,21 +225,25 @@ def translate_parts(
     texts = [parts[part].units[number].text for part, number in units]
     pair = translator.direction("\n".join(texts), source, target).languages
     wanted = [(part, number) for (part, number), text in zip(units, texts, strict=True) if is_prose(text, pair)]
-    asked = [parts[part].units[number] for part, number in wanted]
-    found = translate_units(translator, asked, pair, options, glossary, memory)
+    prose = [parts[part].units[number] for part, number in wanted]
+    translations = translate_units(translator, prose, pair, options, glossary, memory)
+    translation_of = dict(zip(wanted, translations, strict=True))
     report = Report(len(units))
     fillings: dict[str, dict[int, Filling]] = {part: {} for part in parts}
-    for (part, number), said in zip(wanted, found, strict=True):
+    lost = Notice("markup", "a tag lost the words that it stood around, and was put where they would be")
+    for part, number in units:
         check_stop()
-        unit = parts[part].units[number]
-        if said.text == unit.text:
-            continue
-        unit, said = with_atoms(translator, unit, said, options, glossary)
-        fillings[part][number], is_sure = filled(unit, said, is_spaced(pair[1]))
-        lost = Notice("markup", "a tag lost the words that it stood around, and was put where they would be")
-        told = [*said.warnings, *([] if is_sure else [lost])]
-        line = parts[part].line_of(unit.span[0]) if told else 0
-        report.notices += [(line, notice) for notice in told]
+        unit, translation = parts[part].units[number], translation_of.get((part, number))
+        if translation is None:  # it stays as it is, perhaps because it is in another language
+            notices = language_notices(unit.text, pair) if has_words(unit.text) else []
+        elif translation.text == unit.text:
+            notices = [*translation.warnings]
+        else:
+            unit, translation = with_atoms(translator, unit, translation, options, glossary)
+            fillings[part][number], is_sure = filled(unit, translation, is_spaced(pair[1]))
+            notices = [*translation.warnings, *([] if is_sure else [lost])]
+        line = parts[part].line_of(unit.span[0]) if notices else 0
+        report.notices += [(line, notice) for notice in notices]
     changed = {part: parts[part].write(its) for part, its in fillings.items() if its}
     if not changed:
         return data, report

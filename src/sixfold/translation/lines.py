@@ -94,7 +94,10 @@ def report(foreign_bytes: int, where: str, notices: Mapping[str, Occurrences]) -
     if foreign_bytes:
         yield f"{where}: {foreign_bytes} bytes from here on are not UTF-8 and became U+FFFD"
     for found in sorted(notices.values(), key=lambda found: -found.lines):
-        yield f"{found.where}: {found.message}" + (f"; and {found.lines - 1} lines more" if found.lines > 1 else "")
+        more = found.lines - 1
+        yield f"{found.where}: {found.message}" + (
+            f"; and {more} {'line' if more == 1 else 'lines'} more" if more else ""
+        )
 
 
 def check_strict(notices: Mapping[str, Occurrences]) -> None:
