@@ -77,7 +77,9 @@ def test_a_text_keeps_its_lines_and_may_be_empty(model):
     assert translate(model, "").stdout == "\n"
 
 
-@pytest.mark.parametrize("name", ["letter.txt", "nosuch.md", "REPORT.DOCX", "train.zh", "./notes", "/etc/nosuch"])
+@pytest.mark.parametrize(
+    "name", ["letter.txt", "nosuch.md", "REPORT.DOCX", "train.zh", "./notes", "/etc/nosuch", "data/train.de"]
+)
 def test_what_looks_like_a_missing_file_is_an_error_unless_it_is_said_to_be_text(name, model, tmp_path):
     out = tmp_path / "out.md"
     message = complaint("translate", "--model", model, name, "--output", out)
@@ -96,6 +98,12 @@ def test_what_looks_like_a_missing_file_is_an_error_unless_it_is_said_to_be_text
         "e.g.",
         "and/or",
         "Node.js",
+        "amazon.de",
+        "google.ru",
+        "example.org",
+        "www.lemonde.fr",
+        "Hello.Org",
+        "amazon.de/deals",
         "https://x.org/a.md",
         "看README.md",
         "so it goes.txt",

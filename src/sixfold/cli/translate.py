@@ -37,11 +37,12 @@ BINARY_FORMAT = "docx"  # the one format of documents that is not text
 STANDARD = Path("-")
 # Endings of file names that a text of one word hardly has. Those of programs are left out: Node.js is a word.
 OTHER_SUFFIXES = (
-    ".txt .text .log .rst .tex .adoc .org .rtf .doc .odt .pdf .epub .xls .xlsx .ods .ppt .pptx .odp .xml .jsonl "
+    ".txt .text .log .rst .tex .adoc .rtf .doc .odt .pdf .epub .xls .xlsx .ods .ppt .pptx .odp .xml .jsonl "
     ".ndjson .tmx .toml .ini .cfg .conf .properties .resx .strings .ass .sub .sbv .ttml .gz .xz .zst .bz2 .zip .7z "
-    ".tar .tgz .rar .png .jpg .jpeg .gif .webp .mp3 .mp4 .wav .safetensors .zh .en .de .fr .es .ja .ko .ru .pt .cs "
-    ".pl .ar .src .tgt"
+    ".tar .tgz .rar .png .jpg .jpeg .gif .webp .mp3 .mp4 .wav .safetensors .zh .en .ja .ko .src .tgt"
 )
+# Endings of corpora and notes that domains have too: alone, amazon.de is a word; in a folder, data/train.de is a file.
+DOMAIN_SUFFIXES = {".org", ".de", ".fr", ".es", ".ru", ".pt", ".cs", ".pl", ".ar"}
 FILE_SUFFIXES = {*OTHER_SUFFIXES.split(), *(suffix for each in FORMATS.values() for suffix in each.suffixes)}
 LIKE_A_FILE = re.compile(r"[\w./\\~-]+\.[A-Za-z]\w{0,4}")
 
@@ -205,7 +206,8 @@ def input_of(text: str) -> Path | None:
 def is_missing_file(text: str) -> bool:
     """Whether an argument that names no file looks like a name all the same: by its ending, or as a path.
 
-    Words such as `e.g.`, `Node.js`, `and/or` or a URL do not, nor does anything with a space or a Han character.
+    Words such as `e.g.`, `Node.js`, `example.org`, `and/or` or a URL do not, nor does anything with a space or a Han
+    character.
     """
     if re.search(r"\s|://", text) or letters(*DENSE).search(text) or not text.isprintable():
         return False
@@ -215,6 +217,8 @@ def is_missing_file(text: str) -> bool:
     folder, separator, name = text.replace("\\", "/").rpartition("/")
     if not separator or not name:
         return False
+    if path.stem and path.suffix.lower() in DOMAIN_SUFFIXES:
+        return True
     return folder in ("", ".", "..", "~") or folder.startswith(("/", "./", "../", "~/")) or Path(folder).is_dir()
 
 
