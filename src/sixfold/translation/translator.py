@@ -193,7 +193,7 @@ class Translator:
             self._engines.pop().close()
 
     def __repr__(self) -> str:
-        """What it translates, and with which models; the same before and after it is closed but for the word."""
+        """The directions, the models and the device of an open translator; of a closed one, only that it is closed."""
         if not self._engines:
             return "<Translator, closed>"
         models = dict.fromkeys(each.file.name for each in [*self._directions.values(), *self._others])
