@@ -63,6 +63,16 @@ def test_short_texts_names_code_and_mixtures_are_let_through(text, expected):
         "Las Vegas, Los Angeles and San José are cities that many people visit.",
         "Was will man in a hat do in an art war?",
         "Red cars, blue vans, green trucks.",
+        "Los Angeles Lakers vs. San Antonio Spurs en vivo",
+        "San Juan de los Lagos y El Paso de la Arena",
+        "Paris La Defense de la Seine et les Halles",
+        "Leonardo da Vinci, Vasco da Gama",
+        "Boulogne-sur-Mer, Neuilly-sur-Seine, Aix-en-Provence",
+        "Al Pacino, Al Gore, Al Capone",
+        "Rembrandt van Rijn, Rogier van der Weyden",
+        "Iron Man, Spider Man, Mad Men",
+        "Five dollars per person per day",
+        "Ben Affleck, Ben Stiller, Ben Kingsley",
     ],
 )
 def test_english_with_foreign_words_is_english(text):

@@ -65,6 +65,13 @@ _WORDS = {
     "id": "yang dan di dengan untuk dari ini itu pada tidak dalam akan adalah ke sebuah seorang saya juga oleh karena "
     "ada mereka atau sudah bisa kami kita lebih telah dapat",
 }
+# Words of these lists that English texts have too, in names or as words of their own: they say nothing by themselves,
+# and count only beside another word of the same language.
+_WEAK_WORDS = (
+    "el la las los del de en y al lo le les des du et au aux sur sous der das den van het di da dei degli della delle "
+    "do dos e il per non son era par plus sans tout pas hay sin hat dove pod man men die hem dan ben sen ma uno ha "
+    "var anh ada mi"
+)
 # Letters that English does not have, for the languages that have few short words or many of these letters.
 _OWN_LETTERS = {
     "de": "äöüß", "fr": "éèêàçùœîôâû", "es": "áéíóúñ", "it": "èàùòì", "pt": "ãõçáéêâóú", "sv": "åäö", "da": "æøå",
@@ -92,6 +99,7 @@ _BY_WORD = {
     word: ("en",) if "en" in languages else languages
     for word, languages in _inverted({language: words.split() for language, words in _WORDS.items()}).items()
 }
+_WEAK = frozenset(_WEAK_WORDS.split())
 _BY_LETTER = _inverted(_OWN_LETTERS)
 _LATIN_WORD = re.compile(f"[{LETTERS['Latin']}]+(?:['’][{LETTERS['Latin']}]+)*")
 _QUOTED_CODE = re.compile(r"`[^`]*`")
@@ -138,15 +146,18 @@ def _language_by_words(text: str, expected: str) -> str:
     if len(words) < FEWEST_WORDS or ("Latin" in SCRIPTS.get(expected, ()) and expected not in _WORDS):
         return ""
     hits: Counter[str] = Counter()  # words of each language's list
+    strong: set[str] = set()  # languages with a word that is not weak
     marked: Counter[str] = Counter()  # other words, with letters of the language
     for word in words:
         known = _BY_WORD.get(word, ())
         hits.update(known)
+        if word not in _WEAK:
+            strong.update(known)
         if not word.isascii():
             marked.update({each for letter in word for each in _BY_LETTER.get(letter, ())}.difference(known))
     scores = {language: hits[language] + 0.7 * marked[language] for language in _WORDS}
     best = max(scores, key=scores.__getitem__)
-    if not hits[best] or scores[best] < max(1.7, 0.18 * len(words)):
+    if best not in strong or scores[best] < max(1.7, 0.18 * len(words)):
         return ""
     rivals = [scores[language] for language in ("en", expected) if language in scores and language != best]
     return best if all(scores[best] > 2 * rival for rival in rivals) else ""
