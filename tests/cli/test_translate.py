@@ -78,7 +78,7 @@ def test_a_text_keeps_its_lines_and_may_be_empty(model):
 
 
 @pytest.mark.parametrize(
-    "name", ["letter.txt", "nosuch.md", "REPORT.DOCX", "train.zh", "./notes", "/etc/nosuch", "data/train.de"]
+    "name", ["letter.txt", "nosuch.md", "REPORT.DOCX", "train.zh", "./notes", "/etc/nosuch", "data/train.de", "笔记.md"]
 )
 def test_what_looks_like_a_missing_file_is_an_error_unless_it_is_said_to_be_text(name, model, tmp_path):
     out = tmp_path / "out.md"
@@ -98,6 +98,7 @@ def test_what_looks_like_a_missing_file_is_an_error_unless_it_is_said_to_be_text
         "e.g.",
         "and/or",
         "Node.js",
+        "请打开main.py",
         "amazon.de",
         "google.ru",
         "example.org",

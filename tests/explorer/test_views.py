@@ -191,8 +191,9 @@ def test_the_alignment_is_that_of_the_heads_on_the_card_unless_others_are_named(
     carded = replace(trace, model=replace(trace.model, card={**trace.model.card, **chosen.to_card()}))
     assert carded.aligning == chosen
     steps = trace.attention("cross", 0)[[1, 2]].mean(axis=0)
-    shares = steps[1:, len(trace.source) - 1 - len(carded.alignment()[2]) : -1]
-    shares = shares * shares / shares.sum(axis=0)
+    read = carded.alignment()[2]
+    shares = steps[1:, len(trace.source) - 1 - len(read) : -1] * [start < end for start, end in read.spans]
+    shares = shares * shares / np.maximum(shares.sum(axis=0), 1e-12)
     np.testing.assert_allclose(carded.alignment()[0], shares / shares.sum(axis=1, keepdims=True), atol=1e-6)
     titles = [view("alignment", [carded], wish).tables[1].title for wish in (Wish(), Wish(layer=1), Wish(head=3))]
     assert titles == [

@@ -206,12 +206,15 @@ def input_of(text: str) -> Path | None:
 def is_missing_file(text: str) -> bool:
     """Whether an argument that names no file looks like a name all the same: by its ending, or as a path.
 
-    Words such as `e.g.`, `Node.js`, `example.org`, `and/or` or a URL do not, nor does anything with a space or a Han
-    character.
+    Words such as `e.g.`, `Node.js`, `example.org`, `and/or` or a URL do not, nor does anything with a space. 笔记.md
+    does, 请打开main.py does not.
     """
-    if re.search(r"\s|://", text) or letters(*DENSE).search(text) or not text.isprintable():
+    if re.search(r"\s|://", text) or not text.isprintable():
         return False
     path = Path(text)
+    if letters(*DENSE).search(text):
+        is_name = re.fullmatch(r"[\w./\\-]+", text) and letters(*DENSE).search(path.stem[-1:])
+        return bool(is_name) and path.suffix.lower() in FILE_SUFFIXES
     if path.stem and path.suffix.lower() in FILE_SUFFIXES:
         return True
     folder, separator, name = text.replace("\\", "/").rpartition("/")
