@@ -2,6 +2,7 @@
 
 import os
 import random
+from contextlib import contextmanager
 from itertools import chain
 
 import numpy as np
@@ -159,6 +160,23 @@ def test_cleaning_makes_the_digests_and_a_sample_while_it_reads(corpora, tmp_pat
     assert kept.some(kept.smallest(parts[1:], 30))[0] in pairs[kept.ends[0] :]
 
 
+@contextmanager
+def stopped_after(count, monkeypatch):
+    """What is done inside ends after so many commits of a ledger."""
+    honest, calls = Ledger.commit, []
+
+    def commit(self, *arguments, **named):
+        honest(self, *arguments, **named)
+        calls.append(1)
+        if len(calls) == count:
+            raise StopHere
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "commit", commit)
+        with pytest.raises(StopHere):
+            yield
+
+
 def test_a_sample_is_the_same_where_cleaning_was_interrupted(corpora, tmp_path, monkeypatch):
     monkeypatch.setattr(stores, "PART", 64)
 
@@ -166,18 +184,8 @@ def test_a_sample_is_the_same_where_cleaning_was_interrupted(corpora, tmp_path, 
         kept = clean(corpora, LANGUAGES, DataConfig(dev_pairs=30), folder, lambda _: None)
         return kept.key, kept.some(kept.smallest([range(len(kept))], 30))
 
-    honest, calls = Ledger.commit, []
-
-    def killed(self, *arguments, **named):
-        honest(self, *arguments, **named)
-        calls.append(1)
-        if len(calls) == 15:
-            raise StopHere
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "commit", killed)
-        with pytest.raises(StopHere):
-            sample(tmp_path / "killed")
+    with stopped_after(15, monkeypatch):
+        sample(tmp_path / "killed")
     assert sample(tmp_path / "killed") == sample(tmp_path / "whole")
     assert sample(tmp_path / "killed") == sample(tmp_path / "whole"), "nor where it had ended before"
     names = [[path.name for path in (tmp_path / each).iterdir()] for each in ("killed", "whole")]
@@ -198,18 +206,8 @@ def test_an_interrupted_cleaning_is_not_taken_for_a_complete_one(corpora, tmp_pa
     other = DataConfig(max_ratio=3.5)
     expected = clean(corpora, LANGUAGES, other, tmp_path / "whole", lambda _: None)
     clean(corpora, LANGUAGES, DataConfig(), tmp_path / "data", lambda _: None)  # so that the digests are known
-    honest, calls = Ledger.commit, []
-
-    def killed(self, *arguments, **named):
-        honest(self, *arguments, **named)
-        calls.append(1)
-        if len(calls) == 3:
-            raise StopHere
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "commit", killed)
-        with pytest.raises(StopHere):
-            clean(corpora, LANGUAGES, other, tmp_path / "data", lambda _: None)
+    with stopped_after(3, monkeypatch):
+        clean(corpora, LANGUAGES, other, tmp_path / "data", lambda _: None)
     os.utime(corpora[0].files[0], (1, 1))  # so that they are not
     kept = clean(corpora, LANGUAGES, other, tmp_path / "data", lambda _: None)
     assert np.array_equal(kept.lines, expected.lines)
