@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 
 from sixfold import modelfile
-from sixfold.aligning_heads import CARD_KEY, AligningHeads, align, aligning_heads, word_weights
+from sixfold.alignment_heads import CARD_KEY, AligningHeads, align, aligning_heads, word_weights
 from sixfold.engines.cpu import CpuEngine
 from sixfold.evaluation.word_alignment import MarkedPair, error_rate, read_marked_pairs
 from sixfold.explorer.influence import influence
 from sixfold.explorer.trace import Trace, trace_pair
 from sixfold.modelfile import ModelFile
-from sixfold.translation.opening import shipped
+from sixfold.translation.loading import shipped
 from sixfold.translation.translator import Translator
 
 PAIRS = Path(__file__).parents[1] / "tests" / "translation" / "alignments.tsv"

@@ -25,9 +25,9 @@ from sixfold.errors import ConfigError
 from sixfold.recipe import CorpusConfig, Recipe
 from sixfold.training import run
 from sixfold.training.display import Display
-from sixfold.training.folder import claim
 from sixfold.training.interrupt import Interrupt
 from sixfold.training.prepare import find
+from sixfold.training.run_folder import claim
 
 RECIPE = Path(__file__).parents[1] / "recipes" / "zh-en.toml"
 

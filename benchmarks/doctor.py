@@ -23,13 +23,14 @@ from collections.abc import Callable, Iterator
 from itertools import islice, repeat
 from pathlib import Path
 
+from sixfold.audit.audit import examine
+from sixfold.audit.findings import Audit
+from sixfold.audit.leaks import HeldOut
 from sixfold.cli.doctor import core_speed
-from sixfold.config import DataConfig, ModelConfig, TrainingConfig, preset
-from sixfold.data.audit import examine
+from sixfold.config import DataConfig, ModelConfig, TrainingConfig
 from sixfold.data.corpus import Corpus
-from sixfold.data.findings import Audit
-from sixfold.data.leaks import HeldOut
 from sixfold.model.transformer import build
+from sixfold.presets import preset
 from sixfold.training.batch import pair_batch
 from sixfold.training.loop import train
 from sixfold.training.state import State

@@ -20,8 +20,9 @@ from pathlib import Path
 import torch
 from peers import PEERS, SAME_WEIGHTS
 
-from sixfold.config import ModelConfig, preset
+from sixfold.config import ModelConfig
 from sixfold.model.transformer import EncoderDecoder, build
+from sixfold.presets import preset
 
 # Marian lays its sinusoids out in halves, so that all three that share weights do here.
 BASE = dataclasses.replace(preset("base").model, position_layout="halves")

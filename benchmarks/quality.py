@@ -34,7 +34,7 @@ from sixfold.training.evaluate import TextSet, Validator
 from sixfold.training.interrupt import Interrupt
 from sixfold.training.prepare import find
 from sixfold.training.run import make_ready
-from sixfold.training.sitting import Ready, Sitting
+from sixfold.training.session import Ready, Sitting
 from sixfold.training.state import library_settings
 
 

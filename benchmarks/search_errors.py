@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sixfold import Translator
-from sixfold.config import SearchOptions
+from sixfold.decoding.options import SearchOptions
 from sixfold.evaluation.scores import score
 from sixfold.translation.direction import Direction
 from sixfold.translation.hypotheses import best_hypotheses

@@ -21,9 +21,11 @@ import numpy as np
 from decisions import VARIANTS, Variant
 
 from sixfold import modelfile
-from sixfold.config import Config, SearchOptions, preset
+from sixfold.config import Config
+from sixfold.decoding.options import SearchOptions
 from sixfold.engines.cpu import CpuEngine
 from sixfold.model.transformer import build, weights_of
+from sixfold.presets import preset
 
 LENGTH = 25  # tokens in and out
 CANDIDATES = 1000

@@ -24,8 +24,8 @@ from dataclasses import replace
 from itertools import cycle, islice
 from pathlib import Path
 
-from sixfold.translation.records import text_of
-from sixfold.translation.shards import cut
+from sixfold.translation.bulk.records import text_of
+from sixfold.translation.bulk.shards import cut
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 FILES = 8

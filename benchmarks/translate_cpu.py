@@ -36,13 +36,14 @@ from torch import Tensor, nn
 from translate_peers import CORES, PEERS, Peer, Sixfold, busy_seconds, start_up, write_huggingface
 
 from sixfold import modelfile
-from sixfold.config import Config, ModelConfig, preset
+from sixfold.config import Config, ModelConfig
 from sixfold.engines.cpu import vocabulary
 from sixfold.evaluation.scores import score
 from sixfold.interop.ctranslate2 import convert
 from sixfold.model.attention import Attention
 from sixfold.model.positions import Sinusoid
 from sixfold.model.transformer import EncoderDecoder, build, load_weights, weights_of
+from sixfold.presets import preset
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.weights import shapes
 

@@ -25,10 +25,12 @@ import torch
 from translate_peers import set_positions, write_huggingface
 
 from sixfold import modelfile
-from sixfold.config import ModelConfig, SearchOptions, preset
+from sixfold.config import ModelConfig
+from sixfold.decoding.options import SearchOptions
 from sixfold.engines.gpu import GpuEngine
 from sixfold.model.positions import Sinusoid
 from sixfold.model.transformer import EncoderDecoder, build, load_weights, weights_of
+from sixfold.presets import preset
 
 STEPS = 32
 SETS = ("flores-dev", "wmt17", "tatoeba")

@@ -22,8 +22,8 @@ from rich.progress import Progress
 
 from sixfold import Translator, modelfile
 from sixfold.config import Config, ModelConfig, TokenizerConfig, TrainingConfig
+from sixfold.files import check_target
 from sixfold.model.transformer import EncoderDecoder, build, weights_of
-from sixfold.tensorfile import check_target
 from sixfold.text.learn import train_tokenizer
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.training.batch import Batch, pair_batch

@@ -17,8 +17,9 @@ from small_runs import shared_toy
 
 import sixfold
 from sixfold import config, modelfile, recipe
+from sixfold.audit import findings
 from sixfold.config import Config, TrainingConfig
-from sixfold.data import cleaning, findings
+from sixfold.data import cleaning
 from sixfold.decoding import search
 from sixfold.explorer import forward, views
 from sixfold.interop import ctranslate2
@@ -26,8 +27,9 @@ from sixfold.model import attention, layers, stepper, transformer
 from sixfold.model.transformer import weights_of
 from sixfold.serving.options import ServeOptions, read_options
 from sixfold.text import learn
-from sixfold.training import plan
-from sixfold.translation import document, shards
+from sixfold.training import defaults
+from sixfold.translation.bulk import shards
+from sixfold.translation.documents import document
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -49,7 +51,8 @@ from sixfold import modelfile
 from sixfold.engines.cpu import CpuEngine
 from sixfold.explorer.forward import forward
 from sixfold.text.learn import train_tokenizer
-from sixfold.config import SearchOptions, TokenizerConfig
+from sixfold.config import TokenizerConfig
+from sixfold.decoding.options import SearchOptions
 from sixfold.cli.main import main
 tokenizer = train_tokenizer(["hello world"] * 9, TokenizerConfig(vocab=300))
 assert tokenizer.decode(tokenizer.encode("hello 世界")) == "hello 世界"
@@ -77,7 +80,7 @@ def test_half_of_it_works_without_torch(tmp_path):
 
 def test_training_needs_torch_and_not_what_translates_on_a_cpu():
     program = WITHOUT_TORCH.split("from pathlib")[0].replace('"torch", "transformers", "safetensors"', '"ctranslate2",')
-    program += "import sixfold.cli.train, sixfold.cli.finetune, sixfold.training.run, sixfold.training.report"
+    program += "import sixfold.cli.train, sixfold.cli.finetune, sixfold.training.run, sixfold.reports.training"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
@@ -283,7 +286,7 @@ def test_the_commands_and_the_python_of_the_guide_to_seeing_do_what_they_say(fol
 
 def test_the_training_guide_says_what_the_code_chooses():
     text = (ROOT / "docs/guides/training.md").read_text(encoding="utf-8")
-    for size in plan.SIZES:
+    for size in defaults.SIZES:
         row = f"| {size.gpu_preset} | {size.cpu_preset} | {size.vocab:,} | {size.dropout} | {size.batch_tokens:,} | "
         assert f"{row}{size.passes} |" in text
     for name in (*get_args(config.Filter), *(field.name for field in fields(TrainingConfig) if field.name != "seed")):

@@ -7,26 +7,24 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sixfold.config import (
-    PRESETS,
     Config,
     DataConfig,
     ModelConfig,
-    SearchOptions,
     TokenizerConfig,
     TrainingConfig,
-    TranslateOptions,
     from_dict,
-    load,
     override,
-    preset,
     to_dict,
     to_toml,
 )
+from sixfold.configfile import toml_value
+from sixfold.decoding.options import SearchOptions
 from sixfold.decoding.sampling import SamplingOptions
 from sixfold.errors import ConfigError
+from sixfold.presets import PRESETS, load, preset
 from sixfold.recipe import CorpusConfig
 from sixfold.serving.options import ServeOptions
-from sixfold.settings import toml_value
+from sixfold.translation.options import TranslateOptions
 
 
 @pytest.mark.parametrize("name", PRESETS)

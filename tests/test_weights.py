@@ -3,8 +3,8 @@ import math
 import pytest
 from small_models import SMALL, variants
 
-from sixfold.config import PRESETS, preset
 from sixfold.model.transformer import build
+from sixfold.presets import PRESETS, preset
 from sixfold.weights import PARTS, cost, part_of, shapes
 
 

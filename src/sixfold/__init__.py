@@ -6,17 +6,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sixfold.config import Config, ModelConfig, TokenizerConfig, TrainingConfig, TranslateOptions, preset
+    from sixfold.config import Config, ModelConfig, TokenizerConfig, TrainingConfig
     from sixfold.errors import ConfigError, DataError, ModelFileError, RequestError, SixfoldError
     from sixfold.explorer.explore import explore
     from sixfold.explorer.trace import Trace
     from sixfold.modelfile import ModelFile
+    from sixfold.presets import preset
     from sixfold.serving.client import AsyncClient, Client
     from sixfold.text.tokenizer import Tokenizer
     from sixfold.training.run import finetune, train
-    from sixfold.translation.document import translate_document
+    from sixfold.translation.documents.document import translate_document
     from sixfold.translation.glossary import Glossary
     from sixfold.translation.memory import Memory
+    from sixfold.translation.options import TranslateOptions
     from sixfold.translation.result import Translation
     from sixfold.translation.translator import Translator
 
@@ -47,7 +49,7 @@ _HOMES = {
     "finetune": "sixfold.training.run",
     "preset": "sixfold.config",
     "train": "sixfold.training.run",
-    "translate_document": "sixfold.translation.document",
+    "translate_document": "sixfold.translation.documents.document",
 }
 
 __all__ = [

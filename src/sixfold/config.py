@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
 
+from sixfold.configfile import assign, check_types, did_you_mean, require, section_from, toml_value
 from sixfold.errors import ConfigError
-from sixfold.settings import assign, check_types, did_you_mean, merge, read_toml, require, section_from, toml_value
 
 Kind = Literal["encoder-decoder", "encoder", "decoder"]
 Positions = Literal["sinusoidal", "learned", "rotary", "none"]
@@ -25,7 +23,6 @@ Precision = Literal["auto", "bf16", "float32"]
 Switch = Literal["auto", "on", "off"]
 Score = Literal["auto", "bleu", "chrf", "loss"]
 Compute = Literal["int8", "float32", "float16", "bfloat16"]
-LARGEST_BEAM = 1000  # a search takes memory for each hypothesis and each word of the vocabulary
 Filter = Literal["empty", "encoding", "control", "markup", "long", "ratio", "script", "copied", "duplicate"]
 
 
@@ -218,71 +215,6 @@ class TrainingConfig:
 
 
 @dataclass(frozen=True)
-class SearchOptions:
-    """What decoding looks for.
-
-    A score is the sum of log-probabilities over length ** length_penalty, where <eos> counts as a token.
-    """
-
-    beam: int = 4
-    n_best: int = 1
-    length_penalty: float = 1.0
-    min_length: int = 1
-    max_length: int = 256
-    max_ratio: float = 0.0  # and at most so many tokens a token of the source, and ten more; 0: no such limit
-    no_repeat: int = 0  # no run of so many tokens is written twice; 0: as often as it likes
-    unlisted: bool = False  # every token may be written, a shortlist or not
-    banned: tuple[int, ...] = ()  # but for these
-    patience: float = 0.0  # end after beam × patience finished hypotheses; 0: when none can still win
-
-    def __post_init__(self) -> None:
-        check_types(self, "decoding")
-        for name in ("n_best", "max_length"):
-            require(getattr(self, name) >= 1, f"decoding.{name}", "at least 1", getattr(self, name))
-        require(1 <= self.beam <= LARGEST_BEAM, "decoding.beam", f"1 to {LARGEST_BEAM}", self.beam)
-        require(self.n_best <= self.beam, "decoding.n_best", f"at most beam = {self.beam}", self.n_best)
-        fits = 0 <= self.min_length <= self.max_length
-        require(fits, "decoding.min_length", f"0 to max_length = {self.max_length}", self.min_length)
-        for name in ("max_ratio", "patience"):
-            require(getattr(self, name) >= 0, f"decoding.{name}", "0 or more", getattr(self, name))
-
-    @property
-    def enough(self) -> int:
-        """How many finished hypotheses end a search with patience; halves round up, as in CTranslate2."""
-        return max(self.n_best, math.floor(self.beam * self.patience + 0.5))
-
-    def longest(self, source: int) -> int:
-        """Tokens that the target of a source of so many tokens may have."""
-        return min(self.max_length, int(self.max_ratio * source) + 10) if self.max_ratio else self.max_length
-
-    def normalise(self, total: float, length: int) -> float:
-        return total / length**self.length_penalty
-
-
-@dataclass(frozen=True)
-class TranslateOptions:
-    """How a text is translated."""
-
-    beam: int = 4  # hypotheses that are followed at once, twice as many for short or doubtful sentences; 1: greedy
-    n_best: int = 1
-    length_penalty: float = 1.0
-    split: bool = True  # a line into its sentences; otherwise it is translated whole
-    prefix: str = ""  # what the translation begins with
-    guard: bool = True  # what is plainly wrong is asked for once more, and else told
-
-    def __post_init__(self) -> None:
-        check_types(self, "options")
-        require(1 <= self.beam <= LARGEST_BEAM // 2, "options.beam", f"1 to {LARGEST_BEAM // 2}", self.beam)
-        self.search(1)
-
-    def search(self, longest: int) -> SearchOptions:
-        """No target is more than twice as long as its source, in tokens, and ten more."""
-        return SearchOptions(
-            max(self.beam, self.n_best), self.n_best, self.length_penalty, max_length=longest, max_ratio=2.0
-        )
-
-
-@dataclass(frozen=True)
 class Config:
     """All of it: what a recipe file may say."""
 
@@ -290,57 +222,6 @@ class Config:
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     data: DataConfig = field(default_factory=DataConfig)
-
-
-_BERT = {
-    "kind": "encoder", "vocab": 30522, "max_length": 512, "positions": "learned", "feed_forward": "gelu",
-    "scale_embeddings": False, "embedding_norm": True, "token_types": 2, "norm_eps": 1e-12,
-    "output_bias": True, "output_transform": True, "unk": 100, "bos": 101, "eos": 102,
-}  # fmt: skip
-_GPT2 = {
-    "kind": "decoder", "vocab": 50257, "max_length": 1024, "positions": "learned", "feed_forward": "gelu-tanh",
-    "norm_position": "pre", "scale_embeddings": False, "bos": 50256, "eos": 50256, "pad": 50256, "unk": 50256,
-}  # fmt: skip
-_LLAMA = {
-    "kind": "decoder", "max_length": 4096, "positions": "rotary", "position_layout": "halves",
-    "feed_forward": "swiglu", "norm": "rms", "norm_position": "pre", "bias": False, "dropout": 0.0,
-    "scale_embeddings": False, "tie_output": False, "pad": 0, "bos": 1, "eos": 2, "unk": 0,
-}  # fmt: skip
-
-PRESETS: Mapping[str, Mapping[str, Any]] = {
-    "base": {},
-    "big": {"d_model": 1024, "heads": 16, "d_ff": 4096, "dropout": 0.3},
-    "small": {"vocab": 16000, "d_model": 384, "heads": 6, "d_ff": 1536, "encoder_layers": 8, "decoder_layers": 2,
-              "norm_position": "pre"},
-    "tiny": {"vocab": 8000, "d_model": 192, "heads": 4, "d_ff": 768, "encoder_layers": 3, "decoder_layers": 2,
-             "norm_position": "pre"},
-    "bert-base": {**_BERT, "d_model": 768, "heads": 12, "d_ff": 3072, "encoder_layers": 12},
-    "gpt2": {**_GPT2, "d_model": 768, "heads": 12, "d_ff": 3072, "decoder_layers": 12},
-    "llama-7b": {**_LLAMA, "norm_eps": 1e-6, "d_model": 4096, "heads": 32, "d_ff": 11008, "decoder_layers": 32},
-    "llama-tiny": {**_LLAMA, "vocab": 8000, "d_model": 256, "heads": 8, "kv_heads": 2, "d_ff": 704,
-                   "decoder_layers": 6, "max_length": 1024, "tie_output": True},
-}  # fmt: skip
-
-
-def preset(name: str) -> Config:
-    """The full configuration that a preset name stands for."""
-    if name not in PRESETS:
-        raise ConfigError(f"preset: expected one of {', '.join(PRESETS)}; got {name!r}", did_you_mean(name, PRESETS))
-    return from_dict({"model": dict(PRESETS[name]), "tokenizer": {"vocab": PRESETS[name].get("vocab", 32000)}})
-
-
-def load(path: Path) -> Config:
-    """Read a TOML file. A top-level `preset = "small"` says what its settings start from."""
-    return from_tree(read_toml(path), str(path))
-
-
-def from_tree(tree: dict[str, Any], where: str) -> Config:
-    """What a TOML file says, read on top of the preset that it names."""
-    start = tree.pop("preset", None)
-    if start is not None and not isinstance(start, str):
-        raise ConfigError(f"{where}: preset: expected a name; got {start!r}")
-    base = to_dict(preset(start)) if start else {}
-    return from_dict(merge(base, tree))
 
 
 def override(config: Config, assignments: Iterable[str]) -> Config:

@@ -12,8 +12,8 @@ import numpy as np
 
 from sixfold import tensorfile
 from sixfold.config import Config, from_dict, to_dict
+from sixfold.configfile import merge, section_from
 from sixfold.errors import ConfigError, ModelFileError
-from sixfold.settings import merge, section_from
 from sixfold.tensorfile import Tensor
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.weights import canonical, check_weights, shapes

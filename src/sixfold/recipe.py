@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from sixfold.config import Config, check_tag, from_tree
+from sixfold.config import Config, check_tag
+from sixfold.configfile import assign, check_types, read_toml, require, section_from
 from sixfold.errors import ConfigError, DataError
-from sixfold.settings import assign, check_types, read_toml, require, section_from
+from sixfold.presets import from_tree
 
 Way = Literal["both", "forward", "back"]
 

@@ -8,25 +8,21 @@ process with SIGBUS; a read that comes out short is an error like any other.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import math
 import os
-import stat
 import struct
-import sys
-import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
+from sixfold import files
 from sixfold.errors import ModelFileError
 
 # The types of the safetensors specification that are types of NumPy's too.
@@ -273,7 +269,7 @@ def bits_of(dtype: str) -> int | None:
 def write(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str:
     """Write all or nothing; returns the checksum."""
     checksum, parts = packed(tensors, metadata)
-    with atomic(path) as file:
+    with files.atomic(path) as file:
         for part in parts:
             file.write(part)
     return checksum
@@ -306,147 +302,3 @@ def _checksum(table: Mapping[str, Any], metadata: Mapping[str, str], data: Itera
     for part in data:
         digest.update(part)
     return f"sha256:{digest.hexdigest()}"
-
-
-UNFINISHED = ".sixfold-part"  # ends the names of files that `atomic` has not finished; no other program uses it
-
-
-@contextmanager
-def atomic(path: Path) -> Iterator[BinaryIO]:
-    """A file that appears whole under its name, or not at all, whatever happens meanwhile.
-
-    A failure to write is a ModelFileError; every other exception of the body passes unchanged.
-    """
-    path = check_target(path)
-    writer: _Writer | None = None
-    temporary: Path | None = None
-    try:
-        with _cannot_write(path):
-            mode = path.stat().st_mode if path.exists() else 0o666 & ~_umask()
-            descriptor, temporary = _make_temporary(path)
-        writer = _Writer(descriptor, "wb")
-        with io.BufferedWriter(writer) as file:
-            yield file
-            with _cannot_write(path):
-                file.flush()
-                os.fsync(file.fileno())
-                temporary.chmod(stat.S_IMODE(mode))
-                if os.name == "posix":  # the lock lasts until it has its name; Windows renames no open file
-                    temporary.replace(path)
-        with _cannot_write(path):
-            if os.name != "posix":
-                temporary.replace(path)
-            _sync_folder(path.parent)
-    except OSError as error:
-        if writer is not None and error is writer.error:
-            raise ModelFileError(f"{path}: cannot write: {error.strerror or error}") from None
-        raise
-    finally:
-        if temporary is not None:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
-
-
-@contextmanager
-def _cannot_write(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise ModelFileError(f"{path}: cannot write: {error.strerror or error}") from None
-
-
-class _Writer(io.FileIO):
-    """A file that remembers why it could not be written, so that this is told from other errors of the same kind."""
-
-    error: OSError | None = None
-
-    def write(self, data: Any, /) -> int:
-        try:
-            return super().write(data)
-        except OSError as error:
-            self.error = error
-            raise
-
-
-def _make_temporary(path: Path) -> tuple[int, Path]:
-    """A file beside the one that it will become, locked while it is being written."""
-    while True:
-        # Shortened, as a name has 255 bytes at most and four go into a character.
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", suffix=UNFINISHED, dir=path.parent)
-        is_ours = True
-        with suppress(OSError):  # not every file system has locks
-            is_ours = lock(descriptor)
-        if is_ours and Path(name).exists():
-            return descriptor, Path(name)
-        os.close(descriptor)  # discard_unfinished has taken it before it was locked, and deletes it
-
-
-def discard_unfinished(folder: Path) -> None:
-    """Delete what a process that was killed inside of `atomic` left in this folder, but not in folders below it.
-
-    Only names that `atomic` makes, and only files that are not locked: a process that is still writing holds a lock.
-    """
-    for path in folder.glob(f".*{UNFINISHED}"):
-        with suppress(OSError):
-            if not path.is_symlink() and path.is_file():
-                with path.open("rb") as file:
-                    if lock(file.fileno()):
-                        path.unlink()
-
-
-def lock(descriptor: int) -> bool:
-    """Lock an open file until it is closed or the process ends, whatever ends it; False: another one has locked it.
-
-    An OSError means that its file system has no locks.
-    """
-    if sys.platform == "win32":
-        import msvcrt
-
-        position = os.lseek(descriptor, 0, os.SEEK_CUR)
-        # One byte far behind the content: on Windows nobody else could read a byte that is locked.
-        os.lseek(descriptor, 2**31 - 2, os.SEEK_SET)
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except PermissionError:
-            return False
-        finally:
-            os.lseek(descriptor, position, os.SEEK_SET)
-    else:
-        import fcntl
-
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-    return True
-
-
-def check_target(path: Path) -> Path:
-    """Where a file may be written: what a link points to, and never over a device, a folder or an unwritable file."""
-    try:
-        path = path.resolve()
-        if path.exists() and not path.is_file():
-            raise ModelFileError(f"{path}: cannot write: expected a file name; got a folder or a device")
-        if path.exists() and not os.access(path, os.W_OK):
-            raise ModelFileError(f"{path}: cannot write: Permission denied")
-        if not path.parent.is_dir():
-            raise ModelFileError(f"{path}: cannot write: {path.parent}: No such file or directory")
-    except OSError as error:
-        raise ModelFileError(f"{path}: cannot write: {error.strerror}") from None
-    return path
-
-
-def _umask() -> int:
-    """What the user wants new files to be; mkstemp makes them private. It can only be read by setting it."""
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "posix":  # Windows cannot open a folder
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import pytest
 from small_servers import Server
 
-from sixfold.translation.opening import shipped
+from sixfold.translation.loading import shipped
 
 sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -20,7 +20,7 @@ from sixfold.explorer.forward import angles, sinusoids
 from sixfold.explorer.masks import masks
 from sixfold.model.transformer import weights_of
 from sixfold.text.learn import train_tokenizer
-from sixfold.translation.opening import shipped
+from sixfold.translation.loading import shipped
 from sixfold.weights import shapes
 
 BATCH = ["I am tired.", "The cat sleeps on the mat.", "Hi"]

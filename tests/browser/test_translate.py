@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 import sixfold
-from sixfold.config import TranslateOptions
+from sixfold.translation.options import TranslateOptions
 
 TWO = "Scientists have found water on the moon.\nI love 😀 pizza very much."
 BOOK = "她打开那本旧书，开始读了起来。"

@@ -10,8 +10,9 @@ from small_models import SMALL, random_model
 
 from sixfold import modelfile
 from sixfold.cli import summary
-from sixfold.config import Config, preset, to_toml
+from sixfold.config import Config, to_toml
 from sixfold.model.transformer import weights_of
+from sixfold.presets import preset
 
 
 def sixfold(*arguments, stdin=None, **more):

@@ -10,9 +10,9 @@ import pytest
 from commands import complaint, sixfold
 from small_pairs import pairs
 
+from sixfold.audit.audit import examine
 from sixfold.cli import doctor
 from sixfold.config import DataConfig
-from sixfold.data.audit import examine
 from sixfold.data.corpus import Corpus
 
 

@@ -9,7 +9,7 @@ from commands import run_here
 from small_models import SMALL, random_model
 
 from sixfold import modelfile
-from sixfold.aligning_heads import aligning_heads
+from sixfold.alignment_heads import aligning_heads
 from sixfold.config import Config, DataConfig, TokenizerConfig
 from sixfold.explorer.influence import measure_aligning_heads
 from sixfold.model.transformer import weights_of

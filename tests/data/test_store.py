@@ -10,8 +10,8 @@ import pytest
 
 from sixfold.config import DataConfig, TokenizerConfig
 from sixfold.data import store as stores
+from sixfold.data.array_log import Ledger
 from sixfold.data.corpus import Corpus
-from sixfold.data.ledger import Ledger
 from sixfold.data.store import Digests, Kept, clean, tokenize
 from sixfold.errors import DataError
 from sixfold.text.learn import train_tokenizer

@@ -6,8 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sixfold.config import SearchOptions
 from sixfold.decoding.constraints import ban, force_prefix, no_repeat
+from sixfold.decoding.options import SearchOptions
 from sixfold.decoding.sampling import SamplingOptions, restrict, sampler
 from sixfold.decoding.search import beam_search, follow, greedy
 from sixfold.errors import ConfigError

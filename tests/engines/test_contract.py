@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from small_models import SMALL, in_memory, random_model
 
-from sixfold.aligning_heads import AligningHeads
-from sixfold.config import SearchOptions
+from sixfold.alignment_heads import AligningHeads
+from sixfold.decoding.options import SearchOptions
 from sixfold.engines.cpu import CpuEngine
 from sixfold.engines.gpu import GpuEngine
 from sixfold.errors import RequestError

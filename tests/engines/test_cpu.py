@@ -9,7 +9,8 @@ import pytest
 from small_models import SMALL, in_memory, random_model
 
 from sixfold import modelfile
-from sixfold.config import Config, SearchOptions
+from sixfold.config import Config
+from sixfold.decoding.options import SearchOptions
 from sixfold.engines import cpu
 from sixfold.engines.cpu import CpuEngine, cache_home, cached_folder
 from sixfold.errors import ConfigError

@@ -7,7 +7,7 @@ import pytest
 import torch
 from small_models import SMALL, in_memory, random_model, variants
 
-from sixfold.config import SearchOptions
+from sixfold.decoding.options import SearchOptions
 from sixfold.decoding.search import beam_search, greedy
 from sixfold.engines.gpu import GpuEngine
 from sixfold.model.stepper import translate_stepper

@@ -5,7 +5,8 @@ import torch
 from small_models import OPTIONS, SMALL, in_memory, random_batch, random_model, run, variants
 
 from sixfold import modelfile
-from sixfold.config import Config, SearchOptions
+from sixfold.config import Config
+from sixfold.decoding.options import SearchOptions
 from sixfold.decoding.search import beam_search, greedy
 from sixfold.engines.cpu import CpuEngine
 from sixfold.errors import RequestError, SixfoldError

@@ -5,9 +5,9 @@ import sacrebleu
 from small_systems import reworded, sentences
 
 from sixfold.evaluation.comparison import compare, words
-from sixfold.evaluation.comparison_page import comparison_page
 from sixfold.evaluation.measures import measures
 from sixfold.evaluation.systems import TestSet
+from sixfold.reports.comparison import comparison_page
 
 REFERENCES, _ = sentences("en", seed=4, count=90)
 SOURCES = [f"我们喝 {text}" if number % 3 else "茶" * (number + 1) for number, text in enumerate(REFERENCES)]

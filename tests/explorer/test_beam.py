@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from sixfold.config import TranslateOptions
 from sixfold.decoding.search import beam_search
 from sixfold.engines.cpu import CpuEngine
 from sixfold.errors import RequestError
@@ -14,6 +13,7 @@ from sixfold.explorer.beam import free_run, search_tree
 from sixfold.explorer.explore import explore
 from sixfold.model.stepper import Stepper, translate_stepper
 from sixfold.modelfile import Shortlist
+from sixfold.translation.options import TranslateOptions
 from sixfold.translation.translator import Translator
 
 SENTENCES = ["我爱猫。", "你看狗书！", "I love mountains", "you watch water."]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from small_translators import WORDS
 
-from sixfold.aligning_heads import AligningHeads, aligning_heads, word_weights
+from sixfold.alignment_heads import AligningHeads, aligning_heads, word_weights
 from sixfold.errors import RequestError
 from sixfold.explorer import influence as module
 from sixfold.explorer.explore import explore

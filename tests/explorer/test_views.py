@@ -14,8 +14,7 @@ from small_models import SMALL, in_memory, random_model
 from small_translators import TAGS, WORDS
 
 from sixfold import explore
-from sixfold.aligning_heads import AligningHeads, word_weights
-from sixfold.charts import Series
+from sixfold.alignment_heads import AligningHeads, word_weights
 from sixfold.config import TokenizerConfig
 from sixfold.errors import RequestError
 from sixfold.explorer import painting
@@ -29,6 +28,7 @@ from sixfold.explorer.views import NAMES, VIEWS, html_page, notebook, view
 from sixfold.explorer.views_model import look
 from sixfold.explorer.views_training import curves
 from sixfold.explorer.views_walk import CELLS, figure, stages_of, told
+from sixfold.reports.charts import Series
 from sixfold.text.learn import train_tokenizer
 
 TEXT, TRANSLATION = "我爱猫。", "I love cats."

@@ -9,7 +9,8 @@ import torch
 from small_runs import shared_toy
 
 from sixfold import modelfile
-from sixfold.config import ModelConfig, SearchOptions, TrainingConfig
+from sixfold.config import ModelConfig, TrainingConfig
+from sixfold.decoding.options import SearchOptions
 from sixfold.decoding.search import beam_search, greedy
 from sixfold.model.stepper import translate_stepper
 from sixfold.model.transformer import build, load_weights

@@ -4,7 +4,7 @@ import pytest
 import torch
 from small_models import SMALL, random_batch, random_model, variants
 
-from sixfold.config import SearchOptions
+from sixfold.decoding.options import SearchOptions
 from sixfold.decoding.search import beam_search, greedy
 from sixfold.errors import RequestError
 from sixfold.model.stepper import Stepper, translate_stepper

@@ -8,7 +8,6 @@ from growth import assert_linear, nested, repeated
 from small_servers import multipart
 from starlette.testclient import TestClient
 
-from sixfold.config import TranslateOptions
 from sixfold.serving import gate
 from sixfold.serving.app import make_app
 from sixfold.serving.batcher import Batcher, Way
@@ -20,6 +19,7 @@ from sixfold.serving.options import ServeOptions
 from sixfold.serving.refusal import Refusal
 from sixfold.serving.service import Service
 from sixfold.translation.glossary import Glossary, Term
+from sixfold.translation.options import TranslateOptions
 
 LARGE = ServeOptions(max_body=10_000_000, max_characters=10_000_000)
 

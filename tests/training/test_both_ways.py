@@ -10,9 +10,9 @@ from small_runs import write_pairs
 from sixfold import Translator, modelfile
 from sixfold.cli.main import main
 from sixfold.model.transformer import build
-from sixfold.training import record
+from sixfold.reports import run_record
 from sixfold.training.evaluate import TextSet, Validator
-from sixfold.training.sitting import Sitting
+from sixfold.training.session import Sitting
 
 SETTINGS = [
     "model.d_model=32", "model.heads=2", "model.d_ff=64", "model.encoder_layers=1", "model.decoder_layers=1",
@@ -109,7 +109,7 @@ def test_the_file_translates_both_ways_better_than_chance(trained):
 
 
 def test_the_report_has_both_directions_with_their_own_texts(trained):
-    (found,) = record.read([trained])
+    (found,) = run_record.read([trained])
     sets = {each.name: each for each in found.sets}
     there, back = sets["toy.zh-en"], sets["toy.en-zh"]
     assert there.texts.sources == back.texts.references

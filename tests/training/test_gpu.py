@@ -9,9 +9,10 @@ import torch
 from small_models import SMALL
 
 from sixfold.cli.main import main
-from sixfold.config import TrainingConfig, preset
+from sixfold.config import TrainingConfig
 from sixfold.data.loader import Examples
 from sixfold.model.transformer import build
+from sixfold.presets import preset
 from sixfold.training.batch import collate
 from sixfold.training.loop import add_gradients, train
 from sixfold.training.probe import fit_tokens, worst_batch

@@ -13,15 +13,15 @@ import torch
 from small_models import SMALL, random_model
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from sixfold import modelfile, tensorfile
+from sixfold import files, modelfile, tensorfile
 from sixfold.cli.main import main
 from sixfold.config import TrainingConfig, to_dict
 from sixfold.data import corpus
+from sixfold.reports.run_record import read as read_records
 from sixfold.training import checkpoint, loop
 from sixfold.training.checkpoint import Progress
 from sixfold.training.evaluate import Validator
-from sixfold.training.folder import claim
-from sixfold.training.record import read as read_records
+from sixfold.training.run_folder import claim
 from sixfold.training.schedule import learning_rate
 from sixfold.training.state import State
 
@@ -298,7 +298,7 @@ def test_a_checkpoint_of_a_later_step_does_not_outlive_the_one_that_was_gone_on_
 
 def test_what_a_killed_process_left_half_written_is_cleared_away(command, pairs, capsys):
     (pairs / "run" / "checkpoints").mkdir(parents=True)
-    half = pairs / "run" / "checkpoints" / f".step-000000005.safetensors.x1{tensorfile.UNFINISHED}"
+    half = pairs / "run" / "checkpoints" / f".step-000000005.safetensors.x1{files.UNFINISHED}"
     half.write_bytes(b"half")
     theirs = pairs / "run" / "best-of-mine.safetensors"
     theirs.write_bytes(b"of the user")

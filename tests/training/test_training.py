@@ -7,7 +7,7 @@ from small_models import SMALL, random_model
 
 from sixfold.config import TrainingConfig
 from sixfold.model.transformer import build, weights_of
-from sixfold.training import plan
+from sixfold.training import defaults
 from sixfold.training.batch import pair_batch
 from sixfold.training.evaluate import rank_of
 from sixfold.training.loop import train
@@ -103,7 +103,7 @@ def test_a_clipped_gradient_is_reported_at_its_full_size():
     ("steps", "validations"), [(1, 1), (12, 1), (40, 2), (500, 20), (1000, 20), (40_000, 20), (200_000, 100)]
 )
 def test_a_run_validates_at_its_end_and_a_short_one_hardly_more_often(steps, validations):
-    every = plan.complete(TrainingConfig(steps=steps), 1000, lambda _: 1, "cpu").validate_every
+    every = defaults.complete(TrainingConfig(steps=steps), 1000, lambda _: 1, "cpu").validate_every
     assert -(-steps // every) == validations
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sixfold import Translator, modelfile
-from sixfold.aligning_heads import CARD_KEY, word_weights
+from sixfold.alignment_heads import CARD_KEY, word_weights
 from sixfold.engines.cpu import CpuEngine
 from sixfold.evaluation.word_alignment import error_rate, read_marked_pairs
 from sixfold.explorer.explore import Explorer

@@ -11,13 +11,13 @@ from made_documents import Turned
 from sixfold.errors import DataError, SixfoldError
 from sixfold.text.languages import chinese_variant, guess_language
 from sixfold.text.sentences import cut, split
-from sixfold.translation.document import FORMATS, translate_document
-from sixfold.translation.formats.markdown import _escape as escape_markdown
+from sixfold.translation.documents.document import FORMATS, translate_document
+from sixfold.translation.documents.markdown import _escape as escape_markdown
+from sixfold.translation.documents.units import Unit
 from sixfold.translation.glossary import Glossary, Term
 from sixfold.translation.guard import check
 from sixfold.translation.memory import Memory
 from sixfold.translation.occurrences import occurrences
-from sixfold.translation.units import Unit
 
 CUE = "1 --> 2\n"
 MARKUP = {

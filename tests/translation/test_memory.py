@@ -11,7 +11,7 @@ from made_documents import Turned
 
 from sixfold import Memory, TranslateOptions
 from sixfold.errors import DataError
-from sixfold.translation.document import translate_document
+from sixfold.translation.documents.document import translate_document
 from sixfold.translation.glossary import Glossary, Term
 from sixfold.translation.memory import counted, distance, units_of
 from sixfold.translation.pairs import Pair

@@ -6,9 +6,10 @@ import random
 import pytest
 from small_translators import ENDS, WORDS, pair
 
-from sixfold.config import TokenizerConfig, TranslateOptions
+from sixfold.config import TokenizerConfig
 from sixfold.text.learn import train_tokenizer
 from sixfold.translation.explain import piece_spans, words_of
+from sixfold.translation.options import TranslateOptions
 from sixfold.translation.result import Candidate, Details, Link, Notice, Token, Translation
 
 MEANINGS = WORDS | ENDS

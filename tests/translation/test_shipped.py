@@ -10,7 +10,7 @@ import pytest
 from made_documents import ATOMS, MAKERS, made, structure
 
 from sixfold import Translator, modelfile
-from sixfold.translation.document import translate_document
+from sixfold.translation.documents.document import translate_document
 from sixfold.translation.translator import shipped
 
 DOCUMENTS = int(os.environ.get("SIXFOLD_DOCUMENTS", "3"))  # of each format; `make documents` takes more

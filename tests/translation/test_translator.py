@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sixfold import modelfile
-from sixfold.config import TranslateOptions
 from sixfold.errors import RequestError
+from sixfold.translation.options import TranslateOptions
 from sixfold.translation.translator import WINDOW, Translator
 
 REQUESTS = 1000  # of 8 threads together; 8,000 pass too

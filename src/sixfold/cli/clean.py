@@ -13,14 +13,14 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from sixfold import tensorfile
+from sixfold.audit.findings import condemned
 from sixfold.cli.config import Set
 from sixfold.cli.options import Command
 from sixfold.config import Config, DataConfig, override
 from sixfold.data.cleaning import Cleaner, Report
 from sixfold.data.corpus import Corpus, Pair, languages_in
-from sixfold.data.findings import condemned
 from sixfold.errors import ConfigError
+from sixfold.files import atomic, check_target
 from sixfold.recipe import CorpusConfig
 
 
@@ -45,7 +45,7 @@ def clean(
     languages = languages_in(settings, config, Path())
     corpus = Corpus.from_config(config, Path(), languages)
     targets = _targets(out, languages)
-    if {tensorfile.check_target(path) for path in targets} & {file.resolve() for file in files}:
+    if {check_target(path) for path in targets} & {file.resolve() for file in files}:
         raise ConfigError(f"--output: expected another file than the text; got {out}")
     if keep and using is None:
         raise ConfigError("--keep: expected only with --using, whose findings it is about", "leave it out")
@@ -86,7 +86,7 @@ def _spared(corpus: Corpus, pairs: Iterable[Pair], verdicts: Mapping[int, str], 
 def _write(pairs: Iterable[Pair], targets: list[Path], report: Report) -> None:
     """Each target whole, or not at all."""
     with ExitStack() as stack:
-        files = [stack.enter_context(tensorfile.atomic(path)) for path in targets]
+        files = [stack.enter_context(atomic(path)) for path in targets]
         for _, source, target in pairs:
             if len(files) == 2:
                 files[0].write(f"{source}\n".encode())

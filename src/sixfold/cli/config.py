@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from sixfold import config as settings
-from sixfold import recipe
+from sixfold import presets, recipe
 from sixfold.cli.options import Command
 from sixfold.config import Config
 
@@ -32,4 +32,4 @@ def show(
 
 def resolve(start: str) -> Config:
     """A TOML file where the name ends in .toml, a preset otherwise."""
-    return recipe.load(Path(start)).config if start.endswith(".toml") else settings.preset(start)
+    return recipe.load(Path(start)).config if start.endswith(".toml") else presets.preset(start)

@@ -17,18 +17,18 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from sixfold import page
+from sixfold.audit.audit import examine
+from sixfold.audit.findings import Audit
+from sixfold.audit.leaks import HeldOut
 from sixfold.cli.config import Set
 from sixfold.cli.options import Command
 from sixfold.config import Config, DataConfig, override
-from sixfold.data.audit import examine
-from sixfold.data.audit_page import audit_page
 from sixfold.data.corpus import Corpus, languages_in
-from sixfold.data.findings import Audit
-from sixfold.data.leaks import HeldOut
 from sixfold.errors import ConfigError
 from sixfold.recipe import CorpusConfig
-from sixfold.training import plan
+from sixfold.reports import page
+from sixfold.reports.audit import audit_page
+from sixfold.training import defaults
 from sixfold.weights import cost, shapes
 
 LETTERS_A_PIECE = 4.0  # of a subword, where a Han character counts as three letters
@@ -99,10 +99,10 @@ def estimate(audit: Audit, device: str) -> dict[str, Any]:
     if device == "auto":
         device = "cuda" if shutil.which("nvidia-smi") else "cpu"
     pairs = audit.pairs - audit.condemned
-    config = plan.choose({}, pairs, device)
+    config = defaults.choose({}, pairs, device)
     shape = replace(config.model, vocab=config.tokenizer.vocab)
     pieces = max(audit.letters) / LETTERS_A_PIECE * pairs / audit.pairs
-    training = plan.complete(config.training, pairs, lambda batch: math.ceil(pieces / batch), device)
+    training = defaults.complete(config.training, pairs, lambda batch: math.ceil(pieces / batch), device)
     weights = sum(math.prod(each) for each in shapes(shape).values())
     on_cpu = device == "cpu"
     operations = 3 * cost(shape, max(1, round(pieces / pairs))).total  # of a token, forward and backward
@@ -115,7 +115,7 @@ def estimate(audit: Audit, device: str) -> dict[str, Any]:
     measured = f"{cores()} cores, whose matrix products were just measured at {core / 1e9:.0f} GFLOP/s each by CPU time"
     basis = measured if on_cpu else "as one H200 does; a smaller card takes longer"
     span = f"{_span(hours[0])} to {_span(hours[1])}" if on_cpu else f"at least {_span(hours[0])}"
-    preset = plan.size_of(pairs).cpu_preset if on_cpu else plan.size_of(pairs).gpu_preset
+    preset = defaults.size_of(pairs).cpu_preset if on_cpu else defaults.size_of(pairs).gpu_preset
     quality = next(words for most, words in CLASSES if pairs <= most)
     vocab = config.tokenizer.vocab
     advice = f"a vocabulary of {vocab:,}"

@@ -16,7 +16,6 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from sixfold import page
 from sixfold.cli.options import Command
 from sixfold.config import Compute
 from sixfold.data import corpus
@@ -24,7 +23,8 @@ from sixfold.errors import ConfigError
 from sixfold.evaluation import systems
 from sixfold.evaluation.systems import MODEL, Decoding, TestSet
 from sixfold.modelfile import ModelFile
-from sixfold.translation.opening import find_model
+from sixfold.reports import page
+from sixfold.translation.loading import find_model
 
 if TYPE_CHECKING:  # these need sacreBLEU
     from sixfold.evaluation.comparison import Comparison
@@ -132,7 +132,7 @@ def bar(what: str, total: int) -> Iterator[Callable[[int, str], None]]:
 
 def write(out: Path, found: Comparison, translations: Mapping[str, Sequence[str]]) -> None:
     """The page, the same as JSON, and what each system said."""
-    from sixfold.evaluation.comparison_page import comparison_page
+    from sixfold.reports.comparison import comparison_page
 
     page.write(out / "comparison.html", comparison_page("Comparison", found))
     page.write(out / "evaluation.json", json.dumps(found.to_dict(), indent=1, ensure_ascii=False))

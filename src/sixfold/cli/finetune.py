@@ -36,7 +36,7 @@ def finetune(
     """Fine-tune a model on more text. The vocabulary is kept; scores of old and new text are shown before and after."""
     from sixfold.modelfile import load
     from sixfold.training.run import finetune as begin
-    from sixfold.translation.opening import find_model
+    from sixfold.translation.loading import find_model
 
     chosen = [f"training.lora={lora}", *changes] if lora else changes
     outcome = begin(find_model(model), files, out, old, mix, dev, old_dev, chosen, device)

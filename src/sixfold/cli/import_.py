@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sixfold import modelfile, tensorfile
+from sixfold import files, modelfile
 from sixfold.cli.options import Command
 from sixfold.errors import ConfigError
 from sixfold.interop.huggingface import load_folder
@@ -24,7 +24,7 @@ def convert(
     storage: Annotated[str, typer.Option(help="float32, bfloat16 or int8.")] = "float32",
 ) -> None:
     """Make a model file from a Hugging Face checkpoint."""
-    target = tensorfile.check_target(out)
+    target = files.check_target(out)
     if target.exists() and target.parent == folder.resolve():
         raise ConfigError(f"--output: expected another file than those of the checkpoint; got {out}")
     model = load_folder(folder)

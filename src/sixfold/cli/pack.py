@@ -9,12 +9,12 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from sixfold import modelfile, tensorfile
+from sixfold import files, modelfile
 from sixfold.cli.options import Command
+from sixfold.configfile import did_you_mean, merge, read_toml
 from sixfold.errors import ConfigError
 from sixfold.modelfile import STORAGES, ModelFile, Storage
-from sixfold.settings import did_you_mean, merge, read_toml
-from sixfold.translation.opening import find_model
+from sixfold.translation.loading import find_model
 
 ALIGNED_PAIRS = 50  # sentence pairs that the aligning heads are measured on
 
@@ -45,7 +45,7 @@ def pack(
         known = ", ".join(STORAGES)
         raise ConfigError(f"--storage: expected one of {known}; got {storage!r}", did_you_mean(storage, STORAGES))
     model = find_model(model)
-    target = tensorfile.check_target(out)
+    target = files.check_target(out)
     if not force and target.exists() and model.exists() and target.samefile(model):
         raise ConfigError(
             f"--output: {out} is the model itself, whose weights would be replaced by {storage} ones for good",

@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from sixfold import page
 from sixfold.cli.options import Command
 from sixfold.evaluation.systems import check_installed
+from sixfold.reports import page
 
 
 def register(app: typer.Typer, name: str) -> None:
@@ -29,15 +29,15 @@ def report(
 ) -> None:
     """Write a page about training runs: curves, scores, sentences, data, settings and cost."""
     check_installed()
-    from sixfold.training.record import read
-    from sixfold.training.report import report_dict, report_page
+    from sixfold.reports.run_record import read
+    from sixfold.reports.training import report_dict, report_page
 
     records = read(runs)
     target = out or (runs[0] / "report.html" if len(runs) == 1 else Path("compare.html"))
     page.write(target, report_page(records))
     print(f"wrote {target}", file=sys.stderr)
     if png is not None:
-        from sixfold.training.plots import write_plots
+        from sixfold.reports.plots import write_plots
 
         print(f"wrote {len(write_plots(records, png))} plots to {png}", file=sys.stderr)
     if as_json:

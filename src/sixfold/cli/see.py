@@ -11,9 +11,10 @@ from typing import Annotated, Any, cast, get_args
 
 import typer
 
-from sixfold import modelfile, tensorfile
+from sixfold import files, modelfile
 from sixfold.cli.options import MODEL_HELP, Command
 from sixfold.cli.see_table import show
+from sixfold.configfile import did_you_mean
 from sixfold.errors import RequestError
 from sixfold.explorer.drawing import svg
 from sixfold.explorer.explore import explore
@@ -22,8 +23,7 @@ from sixfold.explorer.layout import View, Wish
 from sixfold.explorer.painting import png
 from sixfold.explorer.trace import Trace
 from sixfold.explorer.views import NAMES, check_name, html_page, view
-from sixfold.settings import did_you_mean
-from sixfold.translation.opening import find_model
+from sixfold.translation.loading import find_model
 
 SUFFIXES = (".png", ".svg", ".html")
 
@@ -83,7 +83,7 @@ def check_output(output: Path | None) -> None:
         return
     if output.suffix.lower() not in SUFFIXES:
         raise RequestError(f"--output: expected a name that ends in {', '.join(SUFFIXES)}; got {str(output)!r}")
-    tensorfile.check_target(output)
+    files.check_target(output)
 
 
 def check_texts(name: str, texts: Sequence[str], translation: str | None) -> None:
@@ -116,8 +116,8 @@ def see_training(folders: Sequence[str]) -> tuple[View, dict[str, Any], str]:
 
     check_installed()
     from sixfold.explorer.views_training import curves
-    from sixfold.training.record import read
-    from sixfold.training.report import FROM_ZERO, logged_curves, report_page
+    from sixfold.reports.run_record import read
+    from sixfold.reports.training import FROM_ZERO, logged_curves, report_page
 
     records = read([Path(folder) for folder in folders])
     logged = logged_curves(records)
@@ -133,6 +133,6 @@ def write(output: Path, seen: View, page: str | None) -> None:
         data = png(seen.scene)
     else:
         data = (svg(seen.scene) if suffix == ".svg" else page or html_page(seen)).encode()
-    with tensorfile.atomic(output) as file:
+    with files.atomic(output) as file:
         file.write(data)
     print(f"wrote {output}", file=sys.stderr)

@@ -10,9 +10,9 @@ from rich.style import Style
 from rich.table import Table as Rows
 from rich.text import Text
 
-from sixfold.charts import number
 from sixfold.explorer.colours import hexadecimal, lightness, shade
 from sixfold.explorer.layout import Cell, Table, View
+from sixfold.reports.charts import number
 
 MOST = 120  # rows that are shown
 NARROW = 12  # columns of the terminal that a column of words keeps when it is folded

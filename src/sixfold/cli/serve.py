@@ -45,7 +45,7 @@ def serve(
     from sixfold.serving.app import make_app
     from sixfold.serving.connection import listen, run
     from sixfold.serving.models import Models
-    from sixfold.translation.opening import find_model, shipped
+    from sixfold.translation.loading import find_model, shipped
 
     paths = [find_model(each) for each in options.models] or shipped()
     with listen(options) as listening:

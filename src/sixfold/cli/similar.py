@@ -15,7 +15,7 @@ from rich.text import Text
 from sixfold import modelfile
 from sixfold.cli.options import MODEL_HELP, Command
 from sixfold.modelfile import ModelFile
-from sixfold.translation.opening import find_model
+from sixfold.translation.loading import find_model
 
 Model = Annotated[Path | None, typer.Option("--model", "-m", help=MODEL_HELP)]
 WIDTH = 24  # characters of a bar

@@ -15,13 +15,13 @@ from rich.table import Table
 from rich.tree import Tree
 
 from sixfold import config as settings
-from sixfold import modelfile
+from sixfold import modelfile, presets
 from sixfold.cli.config import Set, resolve
 from sixfold.cli.options import MODEL_HELP, Command
 from sixfold.config import Config, ModelConfig
 from sixfold.errors import ConfigError
 from sixfold.modelfile import ModelFile
-from sixfold.translation.opening import SUFFIX, find_model
+from sixfold.translation.loading import SUFFIX, find_model
 from sixfold.weights import Shape, cost, counts, shapes
 
 LENGTH = 64  # tokens a sentence, for figures that depend on it
@@ -67,7 +67,7 @@ def summary(
 
 def model_file(name: str | None) -> Path | None:
     """The model file that is meant; None for a preset or a recipe."""
-    if name is not None and (name in settings.PRESETS or name.endswith(".toml")):
+    if name is not None and (name in presets.PRESETS or name.endswith(".toml")):
         return None
     path = find_model(name)
     return path if path.is_file() or path.suffix == SUFFIX else None

@@ -13,14 +13,15 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from sixfold import modelfile, tensorfile
+from sixfold import modelfile
 from sixfold.cli.options import MODEL_HELP, Command
 from sixfold.config import Algorithm, TokenizerConfig
 from sixfold.errors import ConfigError, DataError, ModelFileError
+from sixfold.files import atomic, check_target
 from sixfold.text.encodings import check_utf8
 from sixfold.text.lines import decode_line, read_lines
 from sixfold.text.tokenizer import Tokenizer
-from sixfold.translation.opening import find_model
+from sixfold.translation.loading import find_model
 
 Where = Annotated[
     Path | None, typer.Option("--model", "-m", help=f"A tokeniser file, a tokenizer.json, or a model. {MODEL_HELP}")
@@ -49,10 +50,10 @@ def train(
     if algorithm not in get_args(Algorithm):
         raise ConfigError(f"--algorithm: expected one of {', '.join(get_args(Algorithm))}; got {algorithm!r}")
     config = TokenizerConfig(algorithm=algorithm, vocab=vocab, tags=tuple(tag))  # type: ignore[arg-type]
-    if tensorfile.check_target(out) in [file.resolve() for file in files]:
+    if check_target(out) in [file.resolve() for file in files]:
         raise ConfigError(f"--output: expected another file than the text; got {out}")
     tokenizer = train_tokenizer(_lines(files), config, progress=sys.stderr.isatty())
-    with tensorfile.atomic(out) as file:
+    with atomic(out) as file:
         file.write(tokenizer.to_json().encode())
     short = f" of {vocab} asked for: the text has no more" if tokenizer.vocab < vocab else ""
     print(f"{out}: {tokenizer.vocab} pieces{short} ({algorithm})", file=sys.stderr)

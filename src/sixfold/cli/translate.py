@@ -15,20 +15,21 @@ from typing import Annotated, Any, cast, get_args
 
 import typer
 
-from sixfold import modelfile, tensorfile
+from sixfold import files, modelfile
 from sixfold.cli.options import MODELS_HELP, Command
 from sixfold.cli.translate_file import Job, Partial, Reader, progress, size_of
-from sixfold.config import Compute, TranslateOptions
+from sixfold.config import Compute
 from sixfold.errors import ConfigError, DataError, RequestError, SixfoldError
 from sixfold.text.encodings import SAMPLE, check_utf8
 from sixfold.text.languages import DENSE, letters
 from sixfold.text.sentences import is_spaced
-from sixfold.translation.document import FORMATS, check_columns, format_of, translate_document
+from sixfold.translation.documents.document import FORMATS, check_columns, format_of, translate_document
 from sixfold.translation.glossary import Glossary
 from sixfold.translation.lines import UNREAD, Lines, Occurrences, add_occurrence, check_strict, refused
 from sixfold.translation.lines import report as warnings_of
+from sixfold.translation.loading import find_model
 from sixfold.translation.memory import Memory
-from sixfold.translation.opening import find_model
+from sixfold.translation.options import TranslateOptions
 from sixfold.translation.result import Translation
 from sixfold.translation.translator import Device, Translator, shipped
 
@@ -244,7 +245,7 @@ def translate_text(wish: Wish, text: str) -> None:
     if wish.output is None:
         print(said)
     else:
-        with tensorfile.atomic(wish.output) as file:
+        with files.atomic(wish.output) as file:
             file.write(f"{said}\n".encode())
     if LIKE_A_FILE.fullmatch(text):
         print(f"warning: there is no file {text}; its name was translated", file=sys.stderr)
@@ -337,7 +338,7 @@ def translate_whole(wish: Wish, path: Path, form: str) -> None:
             "--format text translates its lines",
         )
     if wish.output is not None:
-        tensorfile.check_target(wish.output)
+        files.check_target(wish.output)
     with ExitStack() as stack:
         data = read_all(open_input(path, stack, is_binary=form == BINARY_FORMAT))
         if form != BINARY_FORMAT:
@@ -356,7 +357,7 @@ def translate_whole(wish: Wish, path: Path, form: str) -> None:
         sys.stdout.buffer.write(said)
         sys.stdout.buffer.flush()
     else:
-        with tensorfile.atomic(wish.output) as file:
+        with files.atomic(wish.output) as file:
             file.write(said)
     for warning in warnings_of(0, "", found):
         print(f"warning: {warning}", file=sys.stderr)

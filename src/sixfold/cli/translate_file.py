@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from sixfold import tensorfile
+from sixfold import files
+from sixfold.configfile import changes
 from sixfold.errors import ConfigError, DataError
-from sixfold.restart import changes, hold
+from sixfold.files import hold
 from sixfold.text.encodings import check_utf8
 from sixfold.translation.lines import Lines, byte_order_mark, check_strict
 from sixfold.translation.result import Translation
@@ -147,12 +148,12 @@ class Partial:
     """
 
     def __init__(self, final: Path, made_from: Mapping[str, Any], resume: bool) -> None:
-        self.final = tensorfile.check_target(final)
+        self.final = files.check_target(final)
         self.path = self.final.with_name(f"{self.final.name}.partial")
         self.facts = self.path.with_name(f"{self.path.name}.json")
         self.lines = 0  # that are there already, known when it is open
         self._made_from = made_from
-        tensorfile.check_target(self.path)
+        files.check_target(self.path)
         if self.path.exists() and self.path.stat().st_size:
             if not resume:
                 raise ConfigError(
@@ -166,7 +167,7 @@ class Partial:
         """Ends in the whole file under its name, unless there is an exception."""
         with self.path.open("ab") as file:
             hold(file, ConfigError(f"{self.path}: another process is writing it", "wait for it"))
-            with tensorfile.atomic(self.facts) as facts:
+            with files.atomic(self.facts) as facts:
                 facts.write(json.dumps(self._made_from, indent=1, ensure_ascii=False).encode())
             self.lines, size = whole_lines(self.path)
             file.truncate(size)

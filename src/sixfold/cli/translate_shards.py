@@ -13,11 +13,11 @@ from sixfold.cli.translate import Wish
 from sixfold.cli.translate_file import progress
 from sixfold.errors import ConfigError, DataError, RequestError
 from sixfold.text.encodings import SAMPLE, check_utf8
-from sixfold.translation.blocks import Done, Order, Tally, carry_out_here
-from sixfold.translation.document import format_of
-from sixfold.translation.opening import choose_device
-from sixfold.translation.ray_workers import carry_out_by_ray
-from sixfold.translation.shards import Block, Plan
+from sixfold.translation.bulk.ray_workers import carry_out_by_ray
+from sixfold.translation.bulk.shards import Block, Plan
+from sixfold.translation.bulk.workers import Done, Order, Tally, carry_out_here
+from sixfold.translation.documents.document import format_of
+from sixfold.translation.loading import choose_device
 
 RECORDS = ".jsonl"
 WORKERS = ("ray",)

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from sixfold import tensorfile
+from sixfold import files
 from sixfold.config import DataConfig
+from sixfold.data.array_log import Ledger
 from sixfold.data.cleaning import Cleaner, Report, Seen, hash_of
 from sixfold.data.corpus import Corpus, Fingerprint, Pair
-from sixfold.data.ledger import Ledger
 from sixfold.data.tokens import Store
 from sixfold.errors import DataError
 from sixfold.text.tokenizer import Tokenizer
@@ -69,7 +69,7 @@ class Digests:
         """Keep digests by their names."""
         self._known |= digests
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with tensorfile.atomic(self.path) as file:
+        with files.atomic(self.path) as file:
             file.write(json.dumps(self._known, indent=1).encode())
 
 

@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from sixfold.configfile import check_types
 from sixfold.decoding.search import Pick
 from sixfold.errors import ConfigError
-from sixfold.settings import check_types
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sixfold.config import SearchOptions
 from sixfold.decoding.constraints import Constraint, min_length
+from sixfold.decoding.options import SearchOptions
 
 
 @runtime_checkable

@@ -15,8 +15,9 @@ from typing import Any
 import ctranslate2
 import numpy as np
 
-from sixfold.aligning_heads import aligning_heads
-from sixfold.config import Compute, SearchOptions
+from sixfold.alignment_heads import aligning_heads
+from sixfold.config import Compute
+from sixfold.decoding.options import SearchOptions
 from sixfold.engines.engine import (
     Candidate,
     Ids,

@@ -8,7 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from sixfold.config import ModelConfig, SearchOptions
+from sixfold.config import ModelConfig
+from sixfold.decoding.options import SearchOptions
 from sixfold.errors import RequestError
 
 Ids = Sequence[int]

@@ -16,10 +16,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sixfold.aligning_heads import AligningHeads, aligning_heads
-from sixfold.config import Compute, ModelConfig, SearchOptions
-from sixfold.decoding.board import Board, likeliest
+from sixfold.alignment_heads import AligningHeads, aligning_heads
+from sixfold.config import Compute, ModelConfig
 from sixfold.decoding.constraints import Constraint, ban, force_prefix, no_repeat
+from sixfold.decoding.device_beam import Board, likeliest
+from sixfold.decoding.options import SearchOptions
 from sixfold.decoding.search import Hypothesis, beam_search
 from sixfold.engines.engine import Candidate, Ids, check_kind, check_search, check_sources, check_targets, rescored
 from sixfold.engines.gpu_steps import PositionTable, StaticStepper, kernels

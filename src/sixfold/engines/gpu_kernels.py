@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 from torch import Tensor, nn
 
-from sixfold.decoding import board
+from sixfold.decoding import device_beam
 from sixfold.model.attention import Attention, KeyValue, ScaledDot
 
 MOST_QUERIES = 8  # a row; more are left to the library
@@ -85,11 +85,12 @@ def _attend(
 
 
 def likeliest(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """As `board.likeliest`, reading the logits once: the likeliest tokens are in the chunks with the highest tops."""
+    """Compute `device_beam.likeliest` while reading the logits once: the likeliest tokens are in the chunks with the
+    highest maxima."""
     rows, vocab = logits.shape
     chunks = -(-vocab // CHUNK)
     if not logits.is_cuda or count >= chunks:
-        return board.likeliest(logits, count)
+        return device_beam.likeliest(logits, count)
     norms = torch.empty(rows, dtype=torch.float32, device=logits.device)
     if count == 1:
         tokens = torch.empty(rows, dtype=torch.long, device=logits.device)

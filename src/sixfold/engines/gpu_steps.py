@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from sixfold.config import ModelConfig
-from sixfold.decoding.board import Board
+from sixfold.decoding.device_beam import Board
 from sixfold.model.attention import KeyValue, Memory
 from sixfold.model.positions import Sinusoid
 from sixfold.model.transformer import EncoderDecoder, padding_mask

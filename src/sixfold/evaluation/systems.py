@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sixfold.config import Compute, TranslateOptions
+from sixfold.config import Compute
 from sixfold.data import corpus
 from sixfold.data.cleaning import REPLACEMENT
 from sixfold.errors import DataError, RequestError
 from sixfold.modelfile import ModelFile
 from sixfold.text.languages import guess_language, language_of, languages_of
 from sixfold.text.lines import read_lines
-from sixfold.translation.opening import load_all
+from sixfold.translation.loading import load_all
+from sixfold.translation.options import TranslateOptions
 from sixfold.translation.translator import Translator
 
 MODEL = ".safetensors"

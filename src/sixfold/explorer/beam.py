@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from sixfold.config import TranslateOptions
 from sixfold.errors import RequestError
 from sixfold.explorer.forward import Array, log_softmax
 from sixfold.explorer.pieces import piece_text, pieces_of_ids
@@ -17,6 +16,7 @@ from sixfold.explorer.stepwise import Stepwise
 from sixfold.explorer.trace import Step, Trace, step_of
 from sixfold.modelfile import ModelFile
 from sixfold.translation.direction import one_line
+from sixfold.translation.options import TranslateOptions
 
 WIDEST = 16
 STEEPEST = 10.0

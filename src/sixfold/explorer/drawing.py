@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sixfold.page import Markup, element
+from sixfold.reports.page import Markup, element
 
 Array = np.ndarray
 Length = int | float  # tests check types as they run, and take no 1 for a float

@@ -10,7 +10,7 @@ from sixfold.explorer.heads import Head, without
 from sixfold.explorer.trace import Trace, trace_pair, trace_text
 from sixfold.modelfile import ModelFile
 from sixfold.translation.direction import Direction
-from sixfold.translation.opening import Source, find_model
+from sixfold.translation.loading import Source, find_model
 from sixfold.translation.translator import Translator
 
 Key = tuple[str, str | None, str | None, str | None, str | None, tuple[Head, ...]]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from sixfold.aligning_heads import AligningHeads, align, aligning_heads, fits
+from sixfold.alignment_heads import AligningHeads, align, aligning_heads, fits
 from sixfold.errors import RequestError
 from sixfold.explorer.forward import Array, Forward, log_softmax
 from sixfold.explorer.heads import Head

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from sixfold.configfile import did_you_mean
 from sixfold.errors import RequestError
 from sixfold.explorer.colours import shade
 from sixfold.explorer.drawing import Box, Grid, Label, Length, Part, Scene, clipped, text_width
 from sixfold.explorer.heads import Head, Kind, check_head
 from sixfold.explorer.trace import Trace
-from sixfold.settings import did_you_mean
 
 Array = np.ndarray
 

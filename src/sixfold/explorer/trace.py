@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sixfold import tensorfile
-from sixfold.aligning_heads import AligningHeads, align, aligning_heads, word_weights
-from sixfold.config import ModelConfig, TranslateOptions
+from sixfold.alignment_heads import AligningHeads, align, aligning_heads, word_weights
+from sixfold.config import ModelConfig
 from sixfold.errors import RequestError
 from sixfold.explorer.forward import forward, softmax
 from sixfold.explorer.heads import Head, Kind, check_head, kinds_of
@@ -20,6 +20,7 @@ from sixfold.tensorfile import Tensor
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.translation.direction import Direction, one_line, tag_of
 from sixfold.translation.hypotheses import best_hypotheses
+from sixfold.translation.options import TranslateOptions
 from sixfold.translation.plan import replace_surrogates
 
 Array = np.ndarray

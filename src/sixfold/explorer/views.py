@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sixfold import page
+from sixfold.configfile import did_you_mean
 from sixfold.errors import RequestError
 from sixfold.explorer import views_attention, views_decoding, views_model, views_walk
 from sixfold.explorer.drawing import svg
 from sixfold.explorer.layout import Table, View, Wish
 from sixfold.explorer.trace import Trace
-from sixfold.settings import did_you_mean
+from sixfold.reports import page
 
 # Of one sentence. Masks are of several, and the curves of a run of none.
 VIEWS: dict[str, Callable[[Trace, Wish], View]] = {

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sixfold.aligning_heads import AligningHeads, word_weights
+from sixfold.alignment_heads import AligningHeads, word_weights
 from sixfold.explorer.colours import shade
 from sixfold.explorer.drawing import Box, Curve, Grid, Label, Length, Part, clipped, text_width
 from sixfold.explorer.heads import Head, Kind

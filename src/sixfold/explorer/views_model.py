@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sixfold.charts import Series
 from sixfold.errors import RequestError
 from sixfold.explorer.colours import shade
 from sixfold.explorer.drawing import Box, Grid, Label, Length, Line, Part, clipped
@@ -28,6 +27,7 @@ from sixfold.explorer.layout import (
 from sixfold.explorer.positions import position_table
 from sixfold.explorer.trace import Trace
 from sixfold.explorer.views_training import plotted
+from sixfold.reports.charts import Series
 from sixfold.weights import depth
 
 Array = np.ndarray

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sixfold.charts import COLOURS, DASHES, Axis, Series, axis_of, number, thinned
 from sixfold.errors import RequestError
 from sixfold.explorer.drawing import Label, Length, Line, Part
 from sixfold.explorer.layout import MARGIN, SMALL, TEXT, Table, View, compose, top_of
+from sixfold.reports.charts import COLOURS, DASHES, Axis, Series, axis_of, number, thinned
 
 Place = tuple[Length, Length, Length, Length]  # x, y, width, height
 ACROSS = 2

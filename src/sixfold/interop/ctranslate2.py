@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from sixfold.aligning_heads import AligningHeads, aligning_heads
+from sixfold.alignment_heads import AligningHeads, aligning_heads
 from sixfold.config import ModelConfig
 from sixfold.errors import RequestError
 from sixfold.modelfile import SCALE, ModelFile, Shortlist

@@ -12,10 +12,10 @@ import numpy as np
 
 from sixfold import tensorfile
 from sixfold.config import Config, ModelConfig, TokenizerConfig
+from sixfold.configfile import section_from
 from sixfold.errors import ConfigError, ModelFileError, RequestError
 from sixfold.interop.families import FAMILIES, Family, Settings
 from sixfold.modelfile import ModelFile
-from sixfold.settings import section_from
 from sixfold.tensorfile import Tensor
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.weights import check_weights, shapes

@@ -10,7 +10,6 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
-from sixfold.config import TranslateOptions
 from sixfold.errors import SixfoldError
 from sixfold.serving.batcher import Way
 from sixfold.serving.desk import Desk
@@ -24,6 +23,7 @@ from sixfold.serving.schema import (
     TranslationsSaid,
 )
 from sixfold.translation.glossary import Glossary, Term
+from sixfold.translation.options import TranslateOptions
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": Refused, "description": what}

@@ -10,9 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sixfold.config import TranslateOptions
 from sixfold.errors import SixfoldError
 from sixfold.translation.glossary import Glossary
+from sixfold.translation.options import TranslateOptions
 from sixfold.translation.result import Translation
 
 PART = 32  # texts of one request that wait at once: a long request must not hold up the short ones

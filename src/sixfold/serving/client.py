@@ -10,9 +10,9 @@ from dataclasses import asdict
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from sixfold.config import TranslateOptions
 from sixfold.errors import RequestError, SixfoldError
 from sixfold.translation.glossary import Glossary
+from sixfold.translation.options import TranslateOptions
 from sixfold.translation.result import Candidate, Details, Link, Notice, Sentence, Token, Translation
 
 BUSY = (429, 502, 503, 504)  # come back later; all that is asked here may be asked twice

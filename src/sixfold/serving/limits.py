@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sixfold import tensorfile
+from sixfold import files
 from sixfold.errors import ConfigError, DataError
 from sixfold.serving.refusal import Refusal
 
@@ -66,7 +66,7 @@ def make_key(path: Path, name: str) -> str:
     before = path.read_bytes() if path.exists() else b""
     if any(line.split()[:1] == [name.encode()] for line in before.splitlines()):
         raise ConfigError(f"{path}: there is a key of the name {name}", "take its line out, or choose another name")
-    with tensorfile.atomic(path) as file:
+    with files.atomic(path) as file:
         file.write(before + (b"" if not before or before.endswith(b"\n") else b"\n"))
         file.write(f"{name} {digest(key)}\n".encode())
     path.chmod(0o600)

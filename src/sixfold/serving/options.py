@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sixfold.configfile import check_types, read_toml, require, section_from
 from sixfold.errors import ConfigError
-from sixfold.settings import check_types, read_toml, require, section_from
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sixfold.page import Section, code, paragraph, render, table
+from sixfold.reports.page import Section, code, paragraph, render, table
 
 
 def interface_page(openapi: dict[str, Any]) -> str:

@@ -10,7 +10,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
 from typing import Any, TypeVar
 
-from sixfold.config import TranslateOptions
 from sixfold.explorer.explore import Explorer
 from sixfold.serving.batcher import Batcher, Full, Way
 from sixfold.serving.cache import Cache, held_bytes
@@ -20,9 +19,10 @@ from sixfold.serving.options import ServeOptions
 from sixfold.serving.refusal import Refusal
 from sixfold.text.languages import SCRIPTS, count, guess_language, letters
 from sixfold.translation.direction import Direction
-from sixfold.translation.document import Document, Report, parts_of, translate_parts
+from sixfold.translation.documents.document import Document, Report, parts_of, translate_parts
 from sixfold.translation.glossary import Glossary
 from sixfold.translation.memory import Memory
+from sixfold.translation.options import TranslateOptions
 from sixfold.translation.result import Translation
 from sixfold.translation.stopping import Stopped, stoppable
 from sixfold.translation.translator import Translator

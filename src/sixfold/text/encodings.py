@@ -174,3 +174,33 @@ def _legacy_encoding(data: bytes) -> str:
         if share >= least and share / usual > best_fit:
             best, best_fit = encoding, share / usual
     return best
+
+
+# What the bytes 80 to BF, which go on a character in UTF-8, become in Latin-1 and in Windows-1252.
+_REST = "[\x80-\xbf" + bytes(set(range(0x80, 0xA0)) - {0x81, 0x8D, 0x8F, 0x90, 0x9D}).decode("cp1252") + "]"
+# In these files, one such sequence alone may be good French: é, a space that does not break, and ». So but for the
+# commonest it takes two.
+_MOJIBAKE = re.compile(
+    rf"[ÂÃ]{_REST}"  # é as Ã©, £ as Â£; and what became of them when it happened twice
+    rf"|â[\x80€]{_REST}"  # quotes and dashes
+    rf"|(?:[\xc4-\xdf]{_REST}){{2}}"  # Cyrillic, Greek, Arabic, Hebrew
+    rf"|(?:[\xe0-\xef]{_REST}{{2}}){{2}}"  # Chinese, Japanese, Korean, scripts of India
+    rf"|[\xf0-\xf4]{_REST}{{3}}"  # emoji
+    "|锟斤拷|烫烫烫|屯屯屯"  # replacement characters, or memory that was never written to, read as GBK
+)
+# GB 2312 read as Latin-1: common characters begin with B0 to D7, and words of Latin letters do not look like this.
+_GB_AS_LATIN = re.compile("(?:[\xb0-\xd7][\xa1-\xfe]){2,}")
+# UTF-8 read as GBK: what the commonest characters and stops become. Each is a rare character, two make it sure.
+_RARE = "锛銆鈥鐨鏄鍦涓浜鍙鏈璇浠绗鑰鍜"
+_UTF_AS_GB = re.compile(f"[{_RARE}]")
+_SUSPECT = re.compile(f"[\x80-\xff锟烫屯{_RARE}]")  # what none of the above can be without
+
+
+def mojibake(text: str) -> bool:
+    """Whether a text was decoded by other rules than it was encoded by."""
+    if text.isascii() or not _SUSPECT.search(text):
+        return False
+    if _MOJIBAKE.search(text) or len(set(_UTF_AS_GB.findall(text))) >= 2:
+        return True
+    found = _GB_AS_LATIN.search(text)
+    return found is not None and len(set(found[0])) > 2

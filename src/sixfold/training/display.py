@@ -15,8 +15,9 @@ from typing import TextIO
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from sixfold import tensorfile
+from sixfold import files
 from sixfold.data.store import Advance
+from sixfold.reports.run_record import duration
 from sixfold.training.interrupt import Interrupt
 from sixfold.training.tensorboard import EventFile
 
@@ -146,7 +147,7 @@ def _open(path: Path, step: int) -> TextIO:
     if path.exists():
         with path.open(encoding="utf-8") as file:
             kept = [line for line in file if _step_of(line) <= step]
-        with tensorfile.atomic(path) as whole:
+        with files.atomic(path) as whole:
             whole.write("".join(kept).encode())
     return path.open("a", encoding="utf-8")
 
@@ -156,14 +157,6 @@ def _step_of(line: str) -> float:
         return float(json.loads(line)["step"])
     except (ValueError, KeyError, TypeError):  # the last line of a killed run may be half a line
         return float("inf")
-
-
-def duration(seconds: float) -> str:
-    """3 h 20 min, 5 min 10 s or 8 s."""
-    whole = round(seconds)
-    if whole >= 3600:
-        return f"{whole // 3600} h {whole % 3600 // 60} min"
-    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"
 
 
 def memory() -> float:

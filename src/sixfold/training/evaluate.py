@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sixfold.config import ModelConfig, Score, SearchOptions, TrainingConfig
+from sixfold.config import ModelConfig, Score, TrainingConfig
+from sixfold.decoding.options import SearchOptions
 from sixfold.decoding.search import beam_search, greedy
 from sixfold.engines.engine import batches
 from sixfold.engines.gpu import GpuEngine

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sixfold.configfile import require
 from sixfold.data.corpus import Corpus, Pair
 from sixfold.errors import ConfigError, DataError
 from sixfold.modelfile import ModelFile
 from sixfold.recipe import CorpusConfig, Recipe
-from sixfold.settings import require
 from sixfold.training.evaluate import TextSet, Validator
 
 SAMPLE = 64  # pairs of each corpus that show whether its sides are swapped

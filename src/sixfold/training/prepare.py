@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from sixfold import tensorfile
+from sixfold import files
 from sixfold.config import Config, DataConfig, TokenizerConfig
+from sixfold.configfile import require
 from sixfold.data import store
 from sixfold.data.cleaning import how_to_leave_off
 from sixfold.data.corpus import RECORDS, Corpus, languages_in, languages_named, uncompressed
@@ -17,7 +18,6 @@ from sixfold.data.store import Kept, key_of
 from sixfold.data.tokens import Store, both_ways, one_way
 from sixfold.errors import ConfigError, DataError
 from sixfold.recipe import CorpusConfig, Recipe
-from sixfold.settings import require
 from sixfold.text.learn import train_tokenizer
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.training.display import Display
@@ -157,7 +157,7 @@ class Preparation:
         if not path.exists():
             with self.display.reading("splitting a dev set off", self.sources.size) as advance:
                 pairs = [pair[1:] for pair in kept.some(kept.smallest(parts, count), advance)]
-            with tensorfile.atomic(path) as file:
+            with files.atomic(path) as file:
                 file.write(json.dumps(pairs, ensure_ascii=False).encode())
         pairs = json.loads(path.read_text(encoding="utf-8"))
         sides = [source for source, _ in pairs], [target for _, target in pairs]
@@ -176,7 +176,7 @@ class Preparation:
                 learned = train_tokenizer(chain([first], texts), config)
             if learned.fold:
                 self.display.say(f"{len(learned.fold):,} characters are read as their simplified or plain forms")
-            with tensorfile.atomic(path) as file:
+            with files.atomic(path) as file:
                 file.write(learned.to_json().encode())
         return Tokenizer.load(path)
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from sixfold import modelfile, page, tensorfile
+from sixfold import files, modelfile
 from sixfold.config import Config, from_dict, to_dict, to_toml
 from sixfold.data import shortlist
 from sixfold.data.loader import Loader, Order
@@ -20,8 +20,10 @@ from sixfold.evaluation.scores import Scores
 from sixfold.model.transformer import EncoderDecoder, build, load_weights
 from sixfold.modelfile import ModelFile, Shortlist
 from sixfold.recipe import Recipe, changed, of_files, set_name
+from sixfold.reports import page, run_record
+from sixfold.reports.training import report_page
 from sixfold.text.tokenizer import Tokenizer
-from sixfold.training import plan, prepare, record
+from sixfold.training import defaults, prepare
 from sixfold.training.display import Display
 from sixfold.training.distributed import ALONE, Group, joined
 from sixfold.training.evaluate import TextSet, Validator
@@ -33,7 +35,9 @@ from sixfold.training.finetune import (
     refuse_swapped,
     table,
 )
-from sixfold.training.folder import (
+from sixfold.training.interrupt import Interrupt, Stopped
+from sixfold.training.prepare import Preparation, Sources
+from sixfold.training.run_folder import (
     claim,
     read_known,
     refuse_changes,
@@ -43,10 +47,7 @@ from sixfold.training.folder import (
     what_was_asked,
     write_json,
 )
-from sixfold.training.interrupt import Interrupt, Stopped
-from sixfold.training.prepare import Preparation, Sources
-from sixfold.training.report import report_page
-from sixfold.training.sitting import Ready, Sitting
+from sixfold.training.session import Ready, Sitting
 from sixfold.training.state import library_settings
 
 WORTH_LISTING = 4000  # pieces of a vocabulary
@@ -150,7 +151,7 @@ def run(recipe: Recipe, data: Path, out: Path, device: torch.device, display: Di
             display.say(line)
         if group.leads:
             write_json(out / "run.json", {**known, "finished": True, "step": sitting.state.step, "scores": scores})
-            page.write(out / "report.html", report_page(record.read([out])))
+            page.write(out / "report.html", report_page(run_record.read([out])))
         return Outcome(out / "model.safetensors", sitting.state.step, scores)
 
 
@@ -179,7 +180,7 @@ def begin(
         "preset": known.get("preset", ready.preset), "sets": files_of(sources),
     }  # fmt: skip
     write_json(out / "run.json", known)
-    with tensorfile.atomic(out / "config.toml") as file:
+    with files.atomic(out / "config.toml") as file:
         file.write(to_toml(ready.config).encode())
     return Begun(known, sources, ready)
 
@@ -246,7 +247,7 @@ def make_ready(
     """Data first, then the settings that follow from it; what an earlier sitting chose stays."""
     tests = tuple(prepare.read_set(corpus, sources.languages) for corpus in sources.test)
     check_tags(recipe, sources, start)
-    one_way = start is not None and not plan.tune(recipe.settings, start.config).data.both_ways
+    one_way = start is not None and not defaults.tune(recipe.settings, start.config).data.both_ways
     if start is not None and one_way and not prepare.are_stated(recipe):
         refuse_other_direction(start, sources.languages)
     preparation = Preparation(sources, out / "data", display)
@@ -254,9 +255,9 @@ def make_ready(
     if known:
         config = lengthened(from_dict(known["config"]), recipe.config.training.steps, display)
     elif start is not None:
-        config = plan.tune(recipe.settings, start.config)
+        config = defaults.tune(recipe.settings, start.config)
     else:
-        config = plan.choose(recipe.settings, len(kept), device.type)
+        config = defaults.choose(recipe.settings, len(kept), device.type)
     config = replace(config, tokenizer=prepare.with_tags(config.tokenizer, sources, config.data.both_ways))
     check(config)
     if config.training.lora and start is None:
@@ -278,10 +279,10 @@ def make_ready(
     if not known:
 
         def steps_in_a_pass(batch_tokens: int) -> int:
-            order = Order(batch_tokens, 1, training.seed, packed=plan.is_packed(training, device.type))
+            order = Order(batch_tokens, 1, training.seed, packed=defaults.is_packed(training, device.type))
             return len(Loader(tokens, order, lambda each: each).epoch(0))
 
-        training = plan.complete(training, len(tokens.lines), steps_in_a_pass, device.type)
+        training = defaults.complete(training, len(tokens.lines), steps_in_a_pass, device.type)
     config = replace(config, model=tokenizer.fit(config.model), training=training)
     shape, arrow = config.model, "↔" if config.data.both_ways else "→"
     display.say(
@@ -289,7 +290,7 @@ def make_ready(
         f"{tokenizer.vocab:,} pieces; {shape.encoder_layers}+{shape.decoder_layers} layers of width {shape.d_model}; "
         f"{training.steps:,} steps of {training.batch_tokens:,} tokens on {device.type}"
     )
-    name = "" if start else plan.preset_name(recipe.settings, len(kept), device.type)
+    name = "" if start else defaults.preset_name(recipe.settings, len(kept), device.type)
     return Ready(config, tokens, tokenizer, dev, tests, sources.languages, start, name)
 
 
@@ -329,7 +330,7 @@ def tokenizer_of(start: ModelFile) -> Tokenizer:
 
 def check_tags(recipe: Recipe, sources: Sources, start: ModelFile | None) -> None:
     """Before hours of work: whether the tags that the corpora need can be had."""
-    config = plan.tune(recipe.settings, start.config) if start else recipe.config
+    config = defaults.tune(recipe.settings, start.config) if start else recipe.config
     needed = prepare.with_tags(replace(config.tokenizer, tags=()), sources, config.data.both_ways).tags
     missing = [tag for tag in needed if start is not None and tag not in tokenizer_of(start).tags]
     if missing:
@@ -371,7 +372,7 @@ def finish(sitting: Sitting) -> dict[str, dict[str, Any]]:
         found, translations = score(sitting, texts)
         scores[texts.name] = asdict(found)
         if sitting.group.leads:
-            with tensorfile.atomic(sitting.out / f"{texts.name}.translated.txt") as file:
+            with files.atomic(sitting.out / f"{texts.name}.translated.txt") as file:
                 file.write("".join(f"{line}\n" for line in translations).encode())
     cost = {"hours": sitting.progress.seconds / 3600, "device": str(sitting.device), "tokens": sitting.progress.tokens}
     card = {**best.card, "scores": scores, "cost": cost, "validations": sitting.progress.history}

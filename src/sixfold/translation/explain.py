@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sixfold.aligning_heads import align, word_weights
+from sixfold.alignment_heads import align, word_weights
 from sixfold.text.languages import UNSPACED, letters
 from sixfold.text.tokenizer import Encoding, Tokenizer
 from sixfold.translation.direction import Direction, one_line

@@ -15,15 +15,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from sixfold.config import TranslateOptions
 from sixfold.engines.engine import Candidate as Hypothesis
 from sixfold.text.sentences import is_spaced
 from sixfold.translation.direction import Direction
+from sixfold.translation.documents.units import Span
 from sixfold.translation.explain import piece_spans, words_of
 from sixfold.translation.guard import Fault
 from sixfold.translation.hypotheses import Wish, mean_scores, with_room
+from sixfold.translation.options import TranslateOptions
 from sixfold.translation.pairs import Pair, is_turned, read_pairs, turned_about
-from sixfold.translation.units import Span
 
 PLACES = 4  # of a translation that are tried for a term
 TWICE = 5.0  # what it costs, in log-probability, to say a term and the word that it is to replace

@@ -9,13 +9,13 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from sixfold.config import SearchOptions
-from sixfold.data.damage import numbers, numbers_differ
+from sixfold.decoding.options import SearchOptions
 from sixfold.engines.engine import Candidate as Hypothesis
 from sixfold.text.languages import LETTERS, SCRIPTS, UNSPACED, letters
+from sixfold.text.numbers import numbers, numbers_differ
 from sixfold.translation.direction import Direction
+from sixfold.translation.documents.units import NO_CHARACTER, PLACEHOLDER, Span
 from sixfold.translation.occurrences import occurrences
-from sixfold.translation.units import NO_CHARACTER, PLACEHOLDER, Span
 
 # Measured by benchmarks/guard.py: what finds nine of ten planted faults and cries wolf on one good line in a hundred.
 SHORTEST, LONGEST = 0.3, 3.2  # lengths of a translation, over its source's

@@ -8,10 +8,11 @@ from heapq import nlargest
 from itertools import chain
 from typing import Any, NamedTuple
 
-from sixfold.config import SearchOptions, TranslateOptions
+from sixfold.decoding.options import SearchOptions
 from sixfold.engines.engine import Candidate as Hypothesis
 from sixfold.translation.direction import Direction
 from sixfold.translation.guard import Fault, check, mend
+from sixfold.translation.options import TranslateOptions
 from sixfold.translation.result import Notice
 
 Wish = tuple[str, tuple[int, ...]]  # a sentence, and the tokens that its translation is to begin with

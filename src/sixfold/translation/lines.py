@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from sixfold.config import TranslateOptions
 from sixfold.errors import RequestError
 from sixfold.translation.glossary import Glossary
 from sixfold.translation.memory import Memory
+from sixfold.translation.options import TranslateOptions
 from sixfold.translation.result import Notice, Translation
 from sixfold.translation.translator import Translator
 

@@ -8,7 +8,7 @@ from itertools import islice
 from types import TracebackType
 from typing import Self
 
-from sixfold.config import Compute, TranslateOptions
+from sixfold.config import Compute
 from sixfold.engines.engine import Engine
 from sixfold.errors import RequestError
 from sixfold.text.sentences import is_spaced
@@ -16,10 +16,11 @@ from sixfold.translation.direction import Direction, check_told, choose, directi
 from sixfold.translation.explain import Said, explain
 from sixfold.translation.glossary import Glossary, honour_all
 from sixfold.translation.hypotheses import Answer, decode, guard, mean_scores, notices, ways_through, with_room
+from sixfold.translation.loading import Device as Device
+from sixfold.translation.loading import Source, check_threads, choose_device, load_all, open_engine
+from sixfold.translation.loading import shipped as shipped
 from sixfold.translation.memory import Memory
-from sixfold.translation.opening import Device as Device
-from sixfold.translation.opening import Source, check_threads, choose_device, load_all, open_engine
-from sixfold.translation.opening import shipped as shipped
+from sixfold.translation.options import TranslateOptions
 from sixfold.translation.plan import Layout, plan, replace_surrogates
 from sixfold.translation.result import Candidate, Details, Translation
 

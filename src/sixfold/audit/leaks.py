@@ -1,0 +1,54 @@
+"""Sentences of test sets that a corpus holds too, word for word or nearly: they would flatter every score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sixfold.audit.near_duplicates import Index
+from sixfold.audit.text_arrays import Lines
+from sixfold.data.corpus import RECORDS, Corpus, lines, uncompressed
+from sixfold.errors import DataError
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """The texts of test sets, to be found again in a corpus."""
+
+    index: Index
+    places: list[str]  # file:line of every text
+
+    @classmethod
+    def of(cls, files: Sequence[Path], languages: tuple[str, str]) -> HeldOut:
+        """Each file holds lines of either language, or pairs."""
+        texts: list[str] = []
+        places: list[str] = []
+        for file in files:
+            before = len(texts)
+            for number, text in _texts(file, languages):
+                texts.append(text)
+                places.append(f"{file.name}:{number}")
+            if len(texts) == before:
+                raise DataError(f"{file}: expected sentences that must not be trained on; the file is empty")
+        return cls(Index.of(Lines.of(texts)), places)
+
+    def among(self, signatures: tuple[np.ndarray, np.ndarray]) -> Iterator[tuple[int, float, str]]:
+        """The rows of pairs of which a side is held out, how alike the two are, and where the other one stands."""
+        matches, scores = zip(*(self.index.look_up(side) for side in signatures), strict=True)
+        better = np.where(scores[0] >= scores[1], matches[0], matches[1])
+        for row in np.flatnonzero(better >= 0):
+            yield int(row), float(max(scores[0][row], scores[1][row])), self.places[better[row]]
+
+
+def _texts(file: Path, languages: tuple[str, str]) -> Iterator[tuple[int, str]]:
+    ending = uncompressed(file).suffix.lower()
+    first = next(lines(file), "")
+    if ending == ".tsv" or ending in RECORDS or (ending == ".txt" and "\t" in first):
+        for pair in Corpus(file.name, (file,), languages=languages).pairs():
+            yield pair.line, pair.source
+            yield pair.line, pair.target
+    else:
+        yield from enumerate(lines(file), start=1)

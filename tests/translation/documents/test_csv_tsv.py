@@ -1,0 +1,85 @@
+"""Some columns of a table are translated, by name or number, and every other byte stays."""
+
+import csv
+import io
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from made_documents import Turned
+
+from sixfold.errors import RequestError
+from sixfold.translation.documents.document import translate_document
+
+
+def translated(text, columns, form="csv"):
+    return translate_document(Turned(), text.encode(), form, columns=columns)[0].decode()
+
+
+TABLE = 'id,title,"the, note"\r\na b,"one ""two""\nlines",c d\r\n\r\ne f,,g h,i j\r\nk l\r\n,m n'
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (["title"], 'id,title,"the, note"\r\na b,"LINES ""TWO"" ONE",c d\r\n\r\ne f,,g h,i j\r\nk l\r\n,N M'),
+        (["the, note", "1"], 'id,title,"the, note"\r\nB A,"one ""two""\nlines",D C\r\n\r\nF E,,H G,i j\r\nL K\r\n,m n'),
+        ([" 4 "], 'id,title,"the, note"\r\na b,"one ""two""\nlines",c d\r\n\r\ne f,,g h,J I\r\nk l\r\n,m n'),
+        ([2], 'id,TITLE,"the, note"\r\na b,"LINES ""TWO"" ONE",c d\r\n\r\ne f,,g h,i j\r\nk l\r\n,N M'),
+        (["4", "id"], 'id,title,"the, note"\r\nB A,"one ""two""\nlines",c d\r\n\r\nF E,,g h,J I\r\nL K\r\n,m n'),
+    ],
+)
+def test_only_what_is_named_or_numbered_is_translated_and_a_header_only_where_there_are_no_names(columns, expected):
+    assert translated(TABLE, columns) == expected
+
+
+def test_semicolons_tabs_marks_and_names_that_stand_twice_are_understood():
+    assert translated("\n\na;b;a\na b;c, d;e f\n", ["a"]) == "\n\na;b;a\nB A;c, d;F E\n"
+    assert translated('id\t"a b"\nx y\t"c d\n', ['"a b"'], "tsv") == 'id\t"a b"\nx y\tD "C\n'
+    assert translated("\ufeffid,text\na b,c d\n", ["id"]) == "\ufeffid,text\nB A,c d\n"
+    assert translated("a  b,c\nd e,f g", ["a b"]) == "a  b,c\nE D,f g"
+    assert translated("", ["a"]) == ""
+    assert translated("\r\n", [7], "tsv") == "\r\n"
+
+
+@pytest.mark.parametrize(
+    ("columns", "message", "hint"),
+    [
+        (["titel"], "--columns: expected one of id, title, the, note; got 'titel'", "did you mean 'title'?"),
+        ([""], "expected one of id, title, the, note; got ''", None),
+        (["title", "5"], "expected a number from 1 to 4; got 5", None),
+        ([0], "expected a number from 1 to 4; got 0", None),
+        ([-1], "expected one of id, title, the, note; got '-1'", None),
+    ],
+)
+def test_a_column_that_is_not_there_is_said_with_those_that_are(columns, message, hint):
+    with pytest.raises(RequestError) as raised:
+        translated(TABLE, columns)
+    assert message in str(raised.value)
+    assert raised.value.hint == hint
+
+
+@pytest.mark.parametrize("form", ["html", "docx", "json"])
+def test_columns_of_what_is_no_table_are_refused(form):
+    with pytest.raises(RequestError, match=f"--columns: expected a table, csv or tsv; got {form}"):
+        translated("{}", ["a"], form)
+
+
+CELLS = st.sampled_from(["", "a b", 'c "d"', "e,f g", "h\ni", "j\r\nk", " ", "1", '"', "l;m"])
+
+
+@given(st.lists(st.lists(CELLS, min_size=1, max_size=4), min_size=1, max_size=5), st.integers(1, 4), st.booleans())
+@example([["", "a b"], [""], ["", "", "c d"]], 2, False)
+@example([["a b", "", ""], ["c d"]], 3, True)
+def test_cells_are_those_that_the_csv_module_finds(rows, number, returns):
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\r\n" if returns else "\n").writerows([["x", "y,"], *rows])
+    if number > max(2, *map(len, rows)):
+        with pytest.raises(RequestError, match="expected a number from 1 to"):
+            translated(out.getvalue(), [number])
+        return
+    said = csv.reader(io.StringIO(translated(out.getvalue(), [number]), newline=""))
+    for row, after in zip([["x", "y,"], *rows], said, strict=True):
+        assert len(after) == len(row)
+        for at, (cell, its) in enumerate(zip(row, after, strict=True), start=1):
+            assert its.split() == Turned().translate(cell).text.split() if at == number else its == cell

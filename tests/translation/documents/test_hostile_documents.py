@@ -1,0 +1,103 @@
+"""What is made to keep a reader busy for ever is read in no time; these hang where a search goes back and forth."""
+
+import re
+
+import pytest
+from made_documents import Turned, made
+
+from sixfold.errors import DataError
+from sixfold.translation.documents.document import (
+    FORMATS,
+    Document,
+    is_prose,
+    parts_of,
+    translate_document,
+    translate_parts,
+)
+from sixfold.translation.documents.units import PLACEHOLDER, Unit
+from sixfold.translation.stopping import Stopped, stoppable
+
+
+@pytest.mark.parametrize(
+    ("form", "data"),
+    [
+        ("html", b"<a " + b"a" * 40 + b'"'),
+        ("html", b'<a href="' * 20_000),
+        ("html", b"<" * 200_000),
+        ("html", b"<!--" * 50_000),
+        ("html", b"<b>" * 20_000 + b"x" + b"</b>" * 20_000),
+        ("markdown", b"[" * 20_000),
+        ("markdown", b"*a " * 20_000),
+        ("markdown", b"` " * 20_000),
+        ("csv", b'"' * 100_001),
+        ("po", b'msgid "a"\n' + b'"b"\n' * 50_000 + b"x"),
+        ("xliff", b"<source>" * 20_000),
+        ("xliff", b"<source>a</source><target>" * 5_000),
+        ("srt", b"1 --> 2\n" * 20_000),
+    ],
+)
+def test_a_broken_document_is_read_and_comes_back(form, data):
+    assert Document.read(data, form).write({}) == data
+
+
+def test_what_is_too_deep_is_said():
+    for form in ("json", "yaml"):
+        with pytest.raises(DataError, match=r"^a.txt.*nested less deeply"):
+            Document.read(b"[" * 100_000, form, "a.txt")
+
+
+@pytest.mark.parametrize(
+    ("form", "data", "message"),
+    [
+        ("json", b'{"a": 1,\n "b" 2}', "strings.txt:2: expected JSON; column 6: Expecting ':' delimiter"),
+        ("json", b"[" + b"1" * 5000 + b"]", "strings.txt: expected JSON that Python can read; "),
+        ("yaml", b"a: b\nc: [d\n", "strings.txt:3: expected YAML; expected ',' or ']'"),
+        ("yaml", b"a: \x01", "strings.txt: expected YAML; "),
+        ("html", b"a\n\xff", "strings.txt:2: expected UTF-8; got byte 0xff"),
+        ("docx", b"a", "strings.txt: expected a DOCX file; "),
+    ],
+)
+def test_a_mistake_is_told_with_the_name_of_the_file(form, data, message):
+    with pytest.raises(DataError) as error:
+        parts_of(data, form, "strings.txt")
+    assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize("form", [form for form in FORMATS if form != "docx"])
+def test_a_byte_order_mark_is_no_text_and_stays_where_it_is(form):
+    data = b"\xef\xbb\xbf" + made(form, 1)
+    said, _ = translate_document(Turned(), data, form)
+    assert said.startswith(b"\xef\xbb\xbf")
+    assert said.count("\ufeff".encode()) == 1
+    assert said.removeprefix(b"\xef\xbb\xbf") == translate_document(Turned(), made(form, 1), form)[0]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_reading_and_writing_can_be_stopped(form):
+    data = made(form, 1)
+    with stoppable(lambda: True), pytest.raises(Stopped):
+        parts_of(data, form, "a")
+    parts = parts_of(data, form, "a")
+    if any(is_prose(unit.text, Turned.languages) for part in parts.values() for unit in part.units):
+        with stoppable(lambda: True), pytest.raises(Stopped):
+            translate_parts(Turned(), parts, data)
+    with stoppable(lambda: False):
+        assert translate_parts(Turned(), parts, data) == translate_document(Turned(), data, form)
+
+
+def test_the_longer_of_two_codes_is_not_taken_for_the_shorter():
+    data = b"<p>Use <code>map()</code> not <code>map</code> here</p>"
+    said, _ = translate_document(Turned(), data, "html")
+    assert sorted(re.findall(rb"<code>[^<]*</code>", said)) == [b"<code>map()</code>", b"<code>map</code>"]
+
+
+def test_pairs_too_deep_inside_each_other_are_single_marks():
+    (unit,) = Document.read(b"<p>" + b"<b>a " * 3_000 + b"x" + b"</b>" * 3_000, "html").units
+    assert sum(mark.kind == "open" for mark in unit.marks) == sum(mark.kind == "close" for mark in unit.marks) == 50
+    assert len(unit.marks) == 6_000 - 2  # the outermost pair is around all of the text and stays outside
+
+
+@pytest.mark.parametrize("text", ["a" * 50_000, "a." * 50_000, "{" * 50_000, "%" * 50_000, "http://" * 20_000])
+def test_placeholders_are_looked_for_in_one_go(text):
+    assert len(PLACEHOLDER.findall(text)) <= 1
+    assert Unit((0, 1), text).all_atoms() == [] or text.startswith("http")
