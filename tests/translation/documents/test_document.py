@@ -47,7 +47,7 @@ def test_structure_and_placeholders_survive_a_translation(form):
 
 def real_documents():
     """What is lying about: this project's pages, and the READMEs and data files of installed packages."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     yield from ((path, path.read_bytes()) for path in [*root.glob("*.md"), *root.glob("docs/**/*.md")])
     for each in distributions():
         text = each.read_text("METADATA") or ""
