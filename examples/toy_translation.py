@@ -24,9 +24,11 @@ from sixfold import Translator, modelfile
 from sixfold.config import Config, ModelConfig, TokenizerConfig, TrainingConfig
 from sixfold.files import check_target
 from sixfold.model.transformer import EncoderDecoder, build, weights_of
+from sixfold.tasks.loss import TokenLoss
+from sixfold.tasks.task import Batch
+from sixfold.tasks.translation import pair_batch
 from sixfold.text.learn import train_tokenizer
 from sixfold.text.tokenizer import Tokenizer
-from sixfold.training.batch import Batch, pair_batch
 from sixfold.training.loop import train
 from sixfold.training.state import State
 
@@ -82,7 +84,8 @@ def learn(pairs: list[tuple[str, str]]) -> tuple[Config, Tokenizer, EncoderDecod
     ids = [(tokenizer.encode(source), tokenizer.encode(target)) for source, target in pairs]
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("learning", total=TRAINING.steps)
-        for metrics in train(State(model, TRAINING), batches(ids, config.model, TRAINING.seed), config.model, TRAINING):
+        state = State(model, TRAINING, TokenLoss(TRAINING.label_smoothing))
+        for metrics in train(state, batches(ids, config.model, TRAINING.seed), config.model, TRAINING):
             bar.update(task, advance=1, description=f"learning (loss {metrics.loss:.2f})")
     return config, tokenizer, model.eval()
 

@@ -48,7 +48,7 @@ def train(
 
 def tell(outcome: Outcome, more: dict[str, Any] | None) -> None:
     """The last line, and where `more` is not None, the facts as JSON with those added. One process speaks for all."""
-    if not outcome.leads:
+    if not outcome.is_leader:
         return
     if more is not None:
         model = None if outcome.model is None else str(outcome.model)

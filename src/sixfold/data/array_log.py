@@ -1,4 +1,4 @@
-"""Arrays that grow on disk and survive a kill: what is in them counts only up to the last entry of a ledger."""
+"""Arrays that grow on disk and survive a kill: they are valid up to the length that the last commit recorded."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from sixfold import files
 from sixfold.errors import DataError
 
 
-class Ledger:
-    """Files of one folder that are only ever appended to, and `ledger.json`, which says how much of them is sure.
+class ArrayLog:
+    """Files of one folder that are only appended to, and `ledger.json`, which holds their committed lengths and notes.
 
-    Opened again after a kill, what was appended since the last `commit` is cut off.
+    When a log is opened for writing, bytes that were appended after the last `commit` are cut off.
     """
 
     def __init__(self, folder: Path, columns: Mapping[str, Any]) -> None:
@@ -37,14 +37,16 @@ class Ledger:
         except (ValueError, KeyError) as error:
             raise DataError(f"{folder / 'ledger.json'}: cannot be read: {error}", f"delete {folder}") from None
 
-    def __enter__(self) -> Ledger:
+    def __enter__(self) -> ArrayLog:
         for name, kind in self.columns.items():
             path = self._path(name)
-            sure = self.lengths[name] * kind.itemsize
-            if (path.stat().st_size if path.exists() else 0) < sure:
-                raise DataError(f"{path}: expected at least {sure} bytes; it is cut short", f"delete {self.folder}")
+            committed = self.lengths[name] * kind.itemsize
+            if (path.stat().st_size if path.exists() else 0) < committed:
+                raise DataError(
+                    f"{path}: expected at least {committed} bytes; it is cut short", f"delete {self.folder}"
+                )
             self.files[name] = path.open("ab")
-            self.files[name].truncate(sure)
+            self.files[name].truncate(committed)
         return self
 
     def __exit__(
@@ -58,7 +60,7 @@ class Ledger:
         self.lengths[name] += len(values)
 
     def commit(self, notes: Mapping[str, Any], done: bool = False) -> None:
-        """Make all that was appended sure, and keep some notes with it."""
+        """Record the lengths of all arrays and some notes, once the data is on disk."""
         self.notes, self.done = dict(notes), done
         for file in self.files.values():
             file.flush()
@@ -67,7 +69,7 @@ class Ledger:
             file.write(json.dumps({"lengths": self.lengths, "notes": self.notes, "done": done}).encode())
 
     def read(self, name: str) -> np.ndarray:
-        """A column, mapped and not copied."""
+        """Map a column from disk without copying it."""
         kind, length = self.columns[name], self.lengths[name]
         path = self._path(name)
         if not length:

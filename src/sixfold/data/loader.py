@@ -1,4 +1,4 @@
-"""Endless steps of batches, made ahead of time by a thread, from a cursor that a checkpoint can keep."""
+"""Endless training steps, made ahead of time by a thread, from a cursor that a checkpoint can keep."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from sixfold.data.batching import padding_share, plan, rows_of_epoch, steps_of
-from sixfold.data.packing import Lines, Packed, line_lengths, pack
-from sixfold.data.tokens import Store
+from sixfold.data.batching import group_steps, length_batches, padding_share, rows_of_epoch
+from sixfold.data.examples import Examples, ExampleSet, Packing
+from sixfold.data.packing import PackedRows, choose_row_lengths, pack, widen
+from sixfold.data.store import Ragged
 from sixfold.errors import DataError
 from sixfold.text.tokenizer import Tokenizer
 
-Made = TypeVar("Made")
-AHEAD = 4  # steps that may wait, made
-GROWTH = 1.5  # packed rows leave so much room for subword sampling, times its rate
+Batch = TypeVar("Batch")
+STEPS_AHEAD = 4  # made and waiting to be taken
+GROWTH_PER_RATE = 1.5  # by which packed rows are longer for subword sampling, times its rate
 
 
 @dataclass(frozen=True)
@@ -30,99 +31,81 @@ class Cursor:
 
 
 @dataclass(frozen=True)
-class Examples:
-    """Some pairs: all ids in a row, the lengths that part them, and which pairs of the store they are."""
-
-    source: np.ndarray
-    target: np.ndarray
-    source_lengths: np.ndarray
-    target_lengths: np.ndarray
-    rows: np.ndarray
-    packing: Packing | None = None
-    number: int = 0  # which micro-batch of its step this is
-    counts: bool = True  # or only keeps a rank company that has none of its own
-
-
-@dataclass(frozen=True)
-class Packing:
-    """Several pairs in each row of a batch, whose shape is the same however many there are."""
-
-    counts: np.ndarray  # pairs in each row; rows at the end may be empty
-    rows: int
-    lines: Lines  # how long they are
-
-
-@dataclass(frozen=True)
-class Order:
-    """What the order of the data follows from, besides the corpus."""
+class BatchPlan:
+    """All that decides the batches and their order, besides the examples themselves."""
 
     micro_tokens: int
-    together: int = 1  # micro-batches a step, over all ranks
+    micro_batches: int = 1  # of a step, over all ranks
     seed: int = 1
     rank: int = 0
     ranks: int = 1
     subword_sampling: float = 0.0
-    longest: int = 10**9  # tokens; sampling, which makes texts longer, stays below
-    packed: bool = False  # several pairs a row, instead of pairs of like lengths in one batch
+    max_length: int = 10**9  # tokens; sampling, which makes texts longer, stays below
+    packed: bool = False  # several examples in a row, instead of examples of similar lengths in a batch
 
 
 class Share(NamedTuple):
     """A micro-batch, or a part of one, that a rank makes."""
 
-    batch: Packed
-    number: int
-    counts: bool = True
+    batch: PackedRows
+    micro_batch: int
+    has_loss: bool = True
 
 
-class Loader(Generic[Made]):
-    """Steps for one rank. `cursor` is behind the last step that was handed out, however many were made ahead."""
+class Loader(Generic[Batch]):
+    """The steps of one rank. `cursor` is behind the last step that was taken, however many were made ahead."""
 
     def __init__(
         self,
-        store: Store,
-        order: Order,
-        make: Callable[[Examples], Made],
+        examples: ExampleSet,
+        plan: BatchPlan,
+        collate: Callable[[Examples], Batch],
         tokenizer: Tokenizer | None = None,
         cursor: Cursor | None = None,
     ) -> None:
-        if len(store) == 0:
-            raise DataError("corpus: expected pairs to learn from; none is left")
-        self.store = store
-        self.order = order
-        self.make = make
+        if len(examples) == 0:
+            raise DataError("corpus: expected examples to learn from; none is left")
+        self.examples = examples
+        self.plan = plan
+        self.collate = collate
         self.tokenizer = tokenizer
         self.cursor = cursor or Cursor()
-        self.lengths = store.lengths()
-        self.lines = line_lengths(*self.lengths) if order.packed else None
+        self.lengths = examples.lengths()
+        # Of the texts as they are stored; the rows of a batch have room for what subword sampling adds.
+        self.stored_lengths = choose_row_lengths(self.lengths) if plan.packed else None
+        self.row_lengths = self.stored_lengths and widen(self.stored_lengths, GROWTH_PER_RATE * plan.subword_sampling)
 
     @property
-    def widened(self) -> Lines:
-        """Rows of a packed batch, with room for what sampling adds."""
-        assert self.lines is not None
-        return self.lines.widened(GROWTH * self.order.subword_sampling)
+    def rows_per_batch(self) -> int:
+        """Return the rows of a packed micro-batch."""
+        assert self.row_lengths is not None
+        return max(1, self.plan.micro_tokens // max(self.row_lengths.values()))
 
-    def epoch(self, number: int) -> list[list[Packed]]:
-        """All steps of an epoch, for all ranks; a batch that is not packed has one pair a row."""
-        rows = rows_of_epoch(self.store.ends, self.store.weights, self.order.seed, number)
+    def epoch(self, number: int) -> list[list[PackedRows]]:
+        """Return all steps of an epoch, for all ranks; a batch that is not packed has one example a row."""
+        rows = rows_of_epoch(self.examples.ends, self.examples.weights, self.plan.seed, number)
         if len(rows) == 0:
-            raise DataError("corpus.weight: expected weights that leave pairs in an epoch; none is left")
-        seed, budget = self.order.seed, self.order.micro_tokens
-        if self.lines is None:
-            batches = [Packed(each, np.ones_like(each)) for each in plan(rows, *self.lengths, budget, seed, number)]
+            raise DataError("corpus.weight: expected weights that leave examples in an epoch; none is left")
+        seed = self.plan.seed
+        if self.stored_lengths is None:
+            batches = [
+                PackedRows(batch, np.ones_like(batch))
+                for batch in length_batches(rows, self.lengths, self.plan.micro_tokens, seed, number)
+            ]
         else:
-            batches = pack(rows, *self.lengths, self.lines, seed, number).split(max(1, budget // max(self.widened)))
-        return steps_of(batches, self.order.together)
+            batches = pack(rows, self.lengths, self.stored_lengths, seed, number).split(self.rows_per_batch)
+        return group_steps(batches, self.plan.micro_batches)
 
     def padding_share(self) -> float:
-        """How much of what the model reads is padding."""
+        """Return the share of padding in what the model reads."""
         batches = [batch for step in self.epoch(0) for batch in step]
-        if self.lines is None:
-            return padding_share([batch.pairs for batch in batches], *self.lengths)
-        real = sum(int(lengths[batch.pairs].sum()) for batch in batches for lengths in self.lengths)
-        return 1 - real / (len(batches) * len(batches[0].counts) * sum(self.widened))
+        if self.row_lengths is None:
+            return padding_share([batch.examples for batch in batches], self.lengths)
+        real = sum(int(column[batch.examples].sum()) for batch in batches for column in self.lengths.values())
+        return 1 - real / (len(batches) * len(batches[0].counts) * sum(self.row_lengths.values()))
 
-    def __iter__(self) -> Iterator[list[Made]]:
-        ready: queue.Queue[tuple[Cursor, list[Made]] | BaseException] = queue.Queue(AHEAD)
+    def __iter__(self) -> Iterator[list[Batch]]:
+        ready: queue.Queue[tuple[Cursor, list[Batch]] | BaseException] = queue.Queue(STEPS_AHEAD)
         stop = threading.Event()
         worker = threading.Thread(target=self._work, args=(ready, stop, self.cursor), daemon=True)
         worker.start()
@@ -131,8 +114,8 @@ class Loader(Generic[Made]):
                 item = ready.get()
                 if isinstance(item, BaseException):
                     raise item
-                self.cursor, made = item
-                yield made
+                self.cursor, batches = item
+                yield batches
         finally:
             stop.set()
             while worker.is_alive():
@@ -146,60 +129,58 @@ class Loader(Generic[Made]):
             while True:
                 steps = self.epoch(epoch)
                 for number in range(first, len(steps)):
-                    made = [self.make(self._examples(share, epoch)) for share in self._mine(steps[number])]
+                    batches = [self.collate(self._read(share, epoch)) for share in self._shares(steps[number])]
                     after = Cursor(epoch, number + 1) if number + 1 < len(steps) else Cursor(epoch + 1, 0)
-                    ready.put((after, made))
+                    ready.put((after, batches))
                     if stop.is_set():
                         return
                 epoch, first = epoch + 1, 0
-        except BaseException as error:  # whoever waits for the next step shall know
+        except BaseException as error:  # raised again where the next step is taken
             ready.put(error)
 
-    def _mine(self, step: list[Packed]) -> list[Share]:
-        """This rank's part of a step. All ranks get equally many, for they meet in every one of them.
+    def _shares(self, step: list[PackedRows]) -> list[Share]:
+        """Return this rank's part of a step. All ranks get equally many, because they synchronise in each of them.
 
         Ranks take whole micro-batches in turn. Where a step has fewer of them than there are ranks, each is cut.
         """
         shares = [
             Share(batch, number)
-            for number, whole in enumerate(step)
-            for batch in whole.split(-(-len(whole.counts) // self.parts))
+            for number, micro_batch in enumerate(step)
+            for batch in micro_batch.split(-(-len(micro_batch.counts) // self.cuts))
         ]
-        mine = shares[self.order.rank :: self.order.ranks]
-        if len(mine) < -(-len(shares) // self.order.ranks):
-            mine.append(Share(shares[0].batch, shares[0].number, counts=False))
-        return mine
+        own = shares[self.plan.rank :: self.plan.ranks]
+        if len(own) < -(-len(shares) // self.plan.ranks):
+            own.append(Share(shares[0].batch, shares[0].micro_batch, has_loss=False))
+        return own
 
     @property
-    def parts(self) -> int:
-        """Into how many a micro-batch is cut."""
-        return -(-self.order.ranks // self.order.together)
+    def cuts(self) -> int:
+        """Return the number of parts that a micro-batch is cut into."""
+        return -(-self.plan.ranks // self.plan.micro_batches)
 
-    def _examples(self, share: Share, epoch: int) -> Examples:
-        pairs, counts = share.batch
-        sides = self.store.gather(pairs)
-        source, target = (sides[0], sides[2]), (sides[1], sides[3])
+    def _read(self, share: Share, epoch: int) -> Examples:
+        numbers, counts = share.batch
+        columns = self.examples.gather(numbers)
         packing = None
-        if self.lines is not None:
-            rows = max(1, self.order.micro_tokens // max(self.widened))
-            packing = Packing(counts, -(-rows // self.parts), self.widened)
-        if self.order.subword_sampling and self.tokenizer is not None:
-            random = np.random.default_rng((self.order.seed, epoch, int(pairs[0]), len(pairs)))
-            longest = (self.order.longest,) * 2 if packing is None else packing.lines
-            source = self._sampled(*source, counts, longest[0], random)
-            target = self._sampled(*target, counts, longest[1], random)
-        return Examples(source[0], target[0], source[1], target[1], pairs, packing, share.number, share.counts)
+        if self.row_lengths is not None:
+            packing = Packing(counts, -(-self.rows_per_batch // self.cuts), self.row_lengths)
+        if self.plan.subword_sampling and self.tokenizer is not None:
+            random = np.random.default_rng((self.plan.seed, epoch, int(numbers[0]), len(numbers)))
+            for name, added in zip(self.examples.columns, self.examples.added, strict=True):
+                max_length = packing.lengths[name] if packing else self.plan.max_length
+                columns[name] = self._sample(columns[name], added, counts, max_length, random)
+        return Examples(columns, numbers, packing, share.micro_batch, share.has_loss)
 
-    def _sampled(
-        self, ids: np.ndarray, lengths: np.ndarray, counts: np.ndarray, longest: int, random: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Cut into smaller pieces at random, but for rows that would be too long then."""
+    def _sample(
+        self, text: Ragged, added: int, counts: np.ndarray, max_length: int, random: np.random.Generator
+    ) -> Ragged:
+        """Cut pieces into smaller ones at random, except in rows that would become longer than `max_length`."""
         assert self.tokenizer is not None
-        cut, cut_lengths = self.tokenizer.sample_batch(ids, lengths, self.order.subword_sampling, random)
+        cut, cut_lengths = self.tokenizer.sample_batch(text.values, text.lengths, self.plan.subword_sampling, random)
         row = np.repeat(np.arange(len(counts)), counts)
-        taken = (np.bincount(row, cut_lengths, len(counts)) + counts <= longest)[row]  # each has an <eos> besides
-        chosen = np.where(taken, cut_lengths, lengths)
-        result, is_cut = np.empty(chosen.sum(), ids.dtype), np.repeat(taken, chosen)
-        result[is_cut] = cut[np.repeat(taken, cut_lengths)]
-        result[~is_cut] = ids[np.repeat(~taken, lengths)]
-        return result, chosen
+        fits = (np.bincount(row, cut_lengths, len(counts)) + added * counts <= max_length)[row]
+        lengths = np.where(fits, cut_lengths, text.lengths)
+        values, is_cut = np.empty(lengths.sum(), text.values.dtype), np.repeat(fits, lengths)
+        values[is_cut] = cut[np.repeat(fits, cut_lengths)]
+        values[~is_cut] = text.values[np.repeat(~fits, text.lengths)]
+        return Ragged(values, lengths)

@@ -1,266 +1,179 @@
-"""From raw corpora to a memory-mapped store of tokens: cleaned once, tokenised once, both resumable.
+"""Token ids of every row of some corpora, in named ragged columns that are mapped from disk.
 
-Memory does not grow with the corpus: text is read as a stream, and what is kept lies on disk. A pair costs eight bytes
-of memory while duplicates are looked for.
+The store knows no task: a task says which columns a record has, and how rows become batches. Memory does not grow with
+the corpus: text is read as a stream, and the ids stay on disk.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from heapq import nsmallest
-from itertools import chain, islice
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from sixfold import files
-from sixfold.config import DataConfig
-from sixfold.data.array_log import Ledger
-from sixfold.data.cleaning import Cleaner, Report, Seen, hash_of
-from sixfold.data.corpus import Corpus, Fingerprint, Pair
-from sixfold.data.tokens import Store
+from sixfold.data.array_log import ArrayLog
+from sixfold.data.cleaned import ROWS_PER_COMMIT, Advance, CleanedCorpora, Record, key_of
+from sixfold.data.corpus import Corpus
 from sixfold.errors import DataError
 from sixfold.text.tokenizer import Tokenizer
 
-PART = 20_000  # pairs between two entries of a ledger
-Advance = Callable[[int], None]  # told the bytes read from disk; it may raise to stop
+ADDED_TOKENS = 1  # <bos> or <eos>, which a task adds to each text of a batch
 
 
-def key_of(*parts: Any) -> str:
-    """A name for what follows from these values alone."""
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+class Ragged(NamedTuple):
+    """Sequences of different lengths: their values one after another, and the length of each."""
 
-
-class Digests:
-    """The digest of every corpus that has been read, by the names, sizes and times of change of its files.
-
-    They are kept in `folder`, so that a corpus is not read for its digest by each start.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "digests.json"
-        try:
-            self._known: dict[str, str] = dict(json.loads(self.path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):  # what cannot be read is made again
-            self._known = {}
-
-    @staticmethod
-    def name(corpus: Corpus) -> str:
-        """What a digest is kept under. It has to be made before the corpus is read: a later change is another name."""
-        return json.dumps([[str(file.absolute()) for file in corpus.files], corpus.stamp()])
-
-    def known(self, corpus: Corpus) -> str | None:
-        """The digest of a corpus whose files have not changed since they were read, or None."""
-        return self._known.get(self.name(corpus))
-
-    def of(self, corpus: Corpus) -> str:
-        """The digest of a corpus, which is read only if it is not known."""
-        name = self.name(corpus)
-        if name not in self._known:
-            self.add({name: corpus.digest()})
-        return self._known[name]
-
-    def add(self, digests: Mapping[str, str]) -> None:
-        """Keep digests by their names."""
-        self._known |= digests
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with files.atomic(self.path) as file:
-            file.write(json.dumps(self._known, indent=1).encode())
+    values: np.ndarray
+    lengths: np.ndarray
 
 
 @dataclass(frozen=True)
-class Kept:
-    """The pairs that cleaning kept: a line number and a hash each, corpus after corpus."""
+class Column:
+    """One sequence of ids for each row of a store."""
 
+    ids: np.ndarray  # of all rows, one row after another
+    ends: np.ndarray  # where each row ends in `ids`
+    trailing: int = 0  # ids at the end of each row that are no text: an older format stored <eos> after each source
+
+    def lengths(self) -> np.ndarray:
+        """Return the length of every row as int32, without temporary copies of the 64-bit ends."""
+        lengths = np.empty(len(self.ends), np.int32)
+        lengths[:1] = self.ends[:1]
+        np.subtract(self.ends[1:], self.ends[:-1], out=lengths[1:], casting="unsafe")
+        return lengths - np.int32(self.trailing) if self.trailing else lengths
+
+    def spans(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return where these rows begin in `ids`, and their lengths."""
+        begins = np.where(rows > 0, self.ends[rows - 1], 0)
+        return begins, self.ends[rows] - begins - self.trailing
+
+    def take(self, rows: np.ndarray) -> Ragged:
+        """Read these rows."""
+        begins, lengths = self.spans(rows)
+        return Ragged(self.read(begins, lengths), lengths)
+
+    def read(self, begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """Read the ids of spans, one span after another."""
+        indices = np.arange(lengths.sum()) + np.repeat(begins - np.cumsum(lengths) + lengths, lengths)
+        return self.ids[indices].astype(np.int64)
+
+
+@dataclass(frozen=True)
+class TokenStore:
+    """The rows of some corpora as columns of ids. No text has <bos> or <eos>: a task adds them to its batches."""
+
+    columns: Mapping[str, Column]
+    lines: np.ndarray  # the line of each row in its corpus, counted from 1
     corpora: Sequence[Corpus]
-    lines: np.ndarray
-    hashes: np.ndarray
-    ends: Sequence[int]  # where the lines of each corpus end
-    report: Report
-    key: str
-    sample: Mapping[int, Pair] = field(
-        default_factory=dict
-    )  # pairs of the smallest hashes, where it has just read them
+    corpus_ends: Sequence[int]  # where the rows of each corpus end
+    too_long: int = 0  # rows left out for data.max_tokens
+    key: str = ""  # of the corpora, the tokeniser and the texts left out
 
     def __len__(self) -> int:
         return len(self.lines)
 
-    def smallest(self, parts: Sequence[range], count: int) -> list[int]:
-        """The numbers of the pairs with the smallest hashes in these parts: a sample that no order changes."""
-        numbers = np.concatenate(
-            [part.start + np.argsort(self.hashes[part.start : part.stop], kind="stable")[:count] for part in parts]
-        )
-        return sorted(numbers[np.argsort(self.hashes[numbers], kind="stable")[:count]].tolist())
-
-    def some(self, numbers: Sequence[int], advance: Advance | None = None) -> list[Pair]:
-        """These pairs, in their order; the corpora are read only if cleaning has not just done so."""
-        if all(number in self.sample for number in numbers):
-            return [self.sample[number] for number in numbers]
-        wanted = set(numbers)
-        return [pair for number, pair in enumerate(self.pairs(advance)) if number in wanted]
-
-    def pairs(self, advance: Advance | None = None, start: int = 0) -> Iterator[Pair]:
-        """Read them again, from the `start`-th on."""
-        begin = 0
-        for corpus, end in zip(self.corpora, self.ends, strict=True):
-            wanted = iter(self.lines[max(begin, start) : end].tolist())
-            line = next(wanted, None)
-            if line is not None:
-                for pair in corpus.pairs(advance):
-                    if pair.line == line:
-                        yield pair
-                        line = next(wanted, None)
-            begin = end
-
-
-def clean(
-    corpora: Sequence[Corpus], languages: tuple[str, str], config: DataConfig, folder: Path, advance: Advance
-) -> Kept:
-    """Which lines to keep. What an earlier call found is gone on from; one that ended is only read.
-
-    What was found lies under a name that follows from the digests of the corpora. Where those are not known yet, they
-    are made while cleaning reads, and until then it lies under a name that follows from sizes and times of change.
-    """
-    later = ("both_ways", "dev_pairs", "max_tokens")  # settings that change nothing here
-    rules = {name: value for name, value in asdict(config).items() if name not in later}
-    known = Digests(folder)
-    names, digests = [known.name(corpus) for corpus in corpora], [known.known(corpus) for corpus in corpora]
-
-    def name(marks: Sequence[Any]) -> str:
-        columns = [[mark, corpus.columns] for mark, corpus in zip(marks, corpora, strict=True)]
-        return key_of(columns, languages, rules)
-
-    unhashed = folder / f"clean-unhashed-{name([corpus.stamp() for corpus in corpora])}"
-    columns = {"line": np.uint32, "hash": np.uint64}
-    ledger = Ledger(unhashed if None in digests else folder / f"clean-{name(digests)}", columns)
-    sample: dict[int, Pair] = {}
-    if not ledger.done:
-        with ledger:
-            cleaner = Cleaner(config, languages, Seen(np.array(ledger.read("hash"))))
-            sample = _clean(ledger, corpora, cleaner, advance, config.dev_pairs)
-    if None in digests:
-        digests = ledger.notes["digests"]
-        hashed = folder / f"clean-{name(digests)}"
-        if Ledger(hashed, columns).done:  # the same text under another name or with another time of change
-            shutil.rmtree(unhashed)
-        else:  # what is there, if anything, was interrupted; this one is complete
-            shutil.rmtree(hashed, ignore_errors=True)
-            unhashed.rename(hashed)
-        known.add(dict(zip(names, ledger.notes["digests"], strict=True)))
-        ledger = Ledger(hashed, columns)
-    notes = ledger.notes
-    found = ledger.read("line"), ledger.read("hash"), notes["ends"], Report.from_dict(notes["report"])
-    return Kept(corpora, *found, name(digests), sample)
-
-
-def _clean(
-    ledger: Ledger, corpora: Sequence[Corpus], cleaner: Cleaner, advance: Advance, count: int
-) -> dict[int, Pair]:
-    """Fill the ledger; of each corpus that was read from its beginning, the `count` pairs of the smallest hashes."""
-    ends = list(ledger.notes.get("ends", []))
-    digests = list(ledger.notes.get("digests", []))
-    reached = ledger.notes.get("reached", 0)  # the last line of the corpus it was in
-    if "report" in ledger.notes:
-        cleaner.report = Report.from_dict(ledger.notes["report"])
-
-    def notes() -> dict[str, Any]:
-        return {"ends": ends, "digests": digests, "reached": reached, "report": cleaner.report.to_dict()}
-
-    sample: dict[int, Pair] = {}
-    for corpus in corpora[len(ends) :]:
-        fingerprint = Fingerprint()
-        smallest: list[tuple[int, int, Pair]] = []
-        pairs = (pair for pair in corpus.pairs(advance, fingerprint) if pair.line > reached)
-        while part := list(islice(pairs, PART)):
-            kept = list(cleaner.clean(corpus, part))
-            hashes = np.frombuffer(b"".join(hash_of(*pair[1:]) for pair in kept), np.uint64)
-            numbers = range(ledger.lengths["line"], ledger.lengths["line"] + len(kept))
-            smallest = nsmallest(count, chain(smallest, zip(hashes.tolist(), numbers, kept, strict=True)))
-            ledger.append("line", np.array([pair.line for pair in kept]))
-            ledger.append("hash", hashes)
-            reached = part[-1].line
-            ledger.commit(notes())
-        sample |= {number: pair for _, number, pair in smallest}
-        ends.append(ledger.lengths["line"])
-        digests.append(fingerprint.digest(corpus.files))
-        reached = 0
-        ledger.commit(notes())
-    ledger.commit(notes(), done=True)
-    return sample
-
 
 def tokenize(
-    kept: Kept, tokenizer: Tokenizer, left_out: set[str], config: DataConfig, folder: Path, advance: Advance
-) -> Store:
-    """Tokenise what was kept, but for what dev and test sets hold, `left_out`: as source, and both ways as target."""
-    key = key_of(kept.key, tokenizer.to_json(), sorted(left_out), config.max_tokens)
-    ledger = _tokens(folder, key, tokenizer)
-    if not ledger.done:
-        with ledger:
-            _tokenize(ledger, kept, tokenizer, left_out, config, advance)
-    return open_tokens(folder, key, tokenizer, kept.corpora)
+    cleaned: CleanedCorpora,
+    tokenizer: Tokenizer,
+    excluded: set[str],
+    excluded_columns: Sequence[str],
+    max_tokens: int,
+    folder: Path,
+    advance: Advance,
+) -> TokenStore:
+    """Tokenise the rows that cleaning kept, except those with a text of a dev or test set.
+
+    `excluded` holds the texts of those sets, and `excluded_columns` says in which columns they are looked for. A row
+    with a text of more than `max_tokens` tokens, <eos> included, is left out and counted. An interrupted call is
+    continued by the next one.
+    """
+    key = key_of(cleaned.key, tokenizer.to_json(), sorted(excluded), max_tokens)
+    log = _array_log(folder, key, tokenizer, cleaned.columns)
+    if not log.done:
+        with log:
+            _tokenize(log, cleaned, tokenizer, excluded, excluded_columns, max_tokens, advance)
+    return open_tokens(folder, key, tokenizer, cleaned.corpora, cleaned.columns)
 
 
-def open_tokens(folder: Path, key: str, tokenizer: Tokenizer, corpora: Sequence[Corpus]) -> Store:
+def open_tokens(
+    folder: Path, key: str, tokenizer: Tokenizer, corpora: Sequence[Corpus], columns: Sequence[str]
+) -> TokenStore:
     """Map what `tokenize` has stored, perhaps in another process; the corpora themselves are not read."""
-    ledger = _tokens(folder, key, tokenizer)
-    assert ledger.done
-    source, target, source_ends, target_ends, lines = map(ledger.read, ledger.columns)
-    notes, eos = ledger.notes, tokenizer.specials["eos"]
-    stored = (source, target, source_ends, target_ends, lines)
-    return Store(*stored, corpora, notes["ends"], notes["too_long"], key, eos=eos)
+    log = _array_log(folder, key, tokenizer, columns)
+    assert log.done
+    has_eos = "format" not in log.notes  # format 1 stored <eos> after the text of the first column
+    stored = {
+        name: Column(log.read(name), log.read(f"{name}_end"), trailing=int(has_eos and name == columns[0]))
+        for name in columns
+    }
+    return TokenStore(stored, log.read("line"), corpora, log.notes["ends"], log.notes["too_long"], key)
 
 
-def _tokens(folder: Path, key: str, tokenizer: Tokenizer) -> Ledger:
+def _array_log(folder: Path, key: str, tokenizer: Tokenizer, columns: Sequence[str]) -> ArrayLog:
     kind = np.uint16 if tokenizer.vocab <= 2**16 else np.uint32
-    columns = {"source": kind, "target": kind, "source_end": np.int64, "target_end": np.int64, "line": np.uint32}
-    return Ledger(folder / f"tokens-{key}", columns)
+    arrays = {**dict.fromkeys(columns, kind), **{f"{name}_end": np.int64 for name in columns}, "line": np.uint32}
+    return ArrayLog(folder / f"tokens-{key}", arrays)
 
 
 def _tokenize(
-    ledger: Ledger, kept: Kept, tokenizer: Tokenizer, left_out: set[str], config: DataConfig, advance: Advance
+    log: ArrayLog,
+    cleaned: CleanedCorpora,
+    tokenizer: Tokenizer,
+    excluded: set[str],
+    excluded_columns: Sequence[str],
+    max_tokens: int,
+    advance: Advance,
 ) -> None:
-    reached, too_long = ledger.notes.get("reached", 0), ledger.notes.get("too_long", 0)
-    ends = list(ledger.notes.get("ends", []))
-    _close_corpora(ends, kept, reached, ledger)
-    pairs = kept.pairs(advance, reached)
-    eos = tokenizer.specials["eos"]
-    while reached < len(kept):
-        border = next(end for end in kept.ends if end > reached)  # a part never crosses from one corpus to the next
-        expected = kept.lines[reached : min(reached + PART, border)]
-        part = list(islice(pairs, len(expected)))
-        if [pair.line for pair in part] != expected.tolist():
-            corpus = kept.corpora[sum(end <= reached for end in kept.ends)]
+    """Append the ids of all rows after those that the log holds already."""
+    read, too_long = log.notes.get("reached", 0), log.notes.get("too_long", 0)
+    # An unfinished log of format 1 goes on in format 1, whose first column ends in <eos>.
+    has_eos = bool(log.notes) and "format" not in log.notes
+    eos = [tokenizer.specials["eos"]] if has_eos else []
+    ends = list(log.notes.get("ends", []))
+    checked = [cleaned.columns.index(name) for name in excluded_columns]
+
+    def notes() -> dict[str, object]:
+        return {"reached": read, "ends": ends, "too_long": too_long, **({} if has_eos else {"format": 2})}
+
+    _close_corpora(ends, cleaned, read, log)
+    records = cleaned.records(advance, read)
+    while read < len(cleaned):
+        corpus_end = next(end for end in cleaned.ends if end > read)  # a commit never spans two corpora
+        expected_lines = cleaned.lines[read : min(read + ROWS_PER_COMMIT, corpus_end)]
+        part = list(islice(records, len(expected_lines)))
+        if [record.line for record in part] != expected_lines.tolist():
+            corpus = cleaned.corpora[sum(end <= read for end in cleaned.ends)]
             raise DataError(
                 f"{corpus.files[0]}: has lost lines since it was cleaned", "put it back, or use another --output"
             )
-        reached += len(part)
-        part = [pair for pair in part if left_out.isdisjoint(pair[1 : 3 if config.both_ways else 2])]
-        sources = [[*ids, eos] for ids in tokenizer.encode_batch([pair.source for pair in part])]
-        targets = tokenizer.encode_batch([pair.target for pair in part])
-        fits = [
-            max(len(source), len(target) + 1) <= config.max_tokens
-            for source, target in zip(sources, targets, strict=True)
-        ]
+        read += len(part)
+        part = [record for record in part if not any(record[1 + column] in excluded for column in checked)]
+        ids = [tokenizer.encode_batch(list(texts)) for texts in _columns(part, len(cleaned.columns))]
+        fits = [max(map(len, row)) + ADDED_TOKENS <= max_tokens for row in zip(*ids, strict=True)]
         too_long += fits.count(False)
-        for side, rows in (("source", sources), ("target", targets)):
-            chosen = [row for row, fit in zip(rows, fits, strict=True) if fit]
-            before = ledger.lengths[side]
-            ledger.append(side, np.array([index for row in chosen for index in row], np.uint32))
-            ledger.append(f"{side}_end", before + np.cumsum([len(row) for row in chosen], dtype=np.int64))
-        ledger.append("line", np.array([pair.line for pair, fit in zip(part, fits, strict=True) if fit], np.uint32))
-        _close_corpora(ends, kept, reached, ledger)
-        ledger.commit({"reached": reached, "ends": ends, "too_long": too_long})
-    next(pairs, None)  # to the end of the last file, where it is checked that nobody wrote to it
-    ledger.commit({"reached": reached, "ends": ends, "too_long": too_long}, done=True)
+        for name, rows in zip(cleaned.columns, ids, strict=True):
+            suffix = eos if name == cleaned.columns[0] else []
+            chosen = [[*row, *suffix] for row, fit in zip(rows, fits, strict=True) if fit]
+            before = log.lengths[name]
+            log.append(name, np.array([index for row in chosen for index in row], np.uint32))
+            log.append(f"{name}_end", before + np.cumsum([len(row) for row in chosen], dtype=np.int64))
+        log.append("line", np.array([record.line for record, fit in zip(part, fits, strict=True) if fit], np.uint32))
+        _close_corpora(ends, cleaned, read, log)
+        log.commit(notes())
+    next(records, None)  # to the end of the last file, where the reader checks that nobody wrote to it
+    log.commit(notes(), done=True)
 
 
-def _close_corpora(ends: list[int], kept: Kept, reached: int, ledger: Ledger) -> None:
-    """Note where each corpus ends that has been read; one may have no pair at all."""
-    while len(ends) < len(kept.ends) and kept.ends[len(ends)] <= reached:
-        ends.append(ledger.lengths["line"])
+def _columns(records: Sequence[Record], count: int) -> list[tuple[str, ...]]:
+    """Return the texts of some records, column by column."""
+    return list(zip(*(record[1:] for record in records), strict=True)) or [()] * count
+
+
+def _close_corpora(ends: list[int], cleaned: CleanedCorpora, read: int, log: ArrayLog) -> None:
+    """Note where each corpus that has been read to its end stops in the store; a corpus may have no row at all."""
+    while len(ends) < len(cleaned.ends) and cleaned.ends[len(ends)] <= read:
+        ends.append(log.lengths["line"])

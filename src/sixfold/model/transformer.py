@@ -180,24 +180,24 @@ class EncoderDecoder(nn.Module):
         self,
         source: Source,
         target: Target,
-        padding: SourcePadding | None = None,
+        source_padding: SourcePadding | None = None,
         types: Source | None = None,
-        source_texts: Source | None = None,
-        target_texts: Target | None = None,
+        source_segments: Source | None = None,
+        target_segments: Target | None = None,
     ) -> Float[Tensor, "rows target d_model"]:
         """The decoder's last activations. A target padded on its right needs no mask: causality hides the padding.
 
-        Where rows hold several texts, `source_texts` and `target_texts` number them from 1, and 0 is padding. Each
-        text is then read as if it were alone.
+        Where rows hold several texts, `source_segments` and `target_segments` number them from 1, and 0 is padding.
+        Each text is then read as if it were alone.
         """
-        if source_texts is None or target_texts is None:
-            mask = padding_mask(padding)
+        if source_segments is None or target_segments is None:
+            mask = padding_mask(source_padding)
             return self.decoder(target, memory=self.decoder.remember(self.encoder(source, mask, types=types), mask))
-        mask = same_text(source_texts, source_texts)
-        encoded = self.encoder(source, mask, types=types, positions=position_in_text(source_texts))
-        memory = self.decoder.remember(encoded, same_text(target_texts, source_texts))
-        mask = same_text(target_texts, target_texts)
-        return self.decoder(target, mask, memory, positions=position_in_text(target_texts))
+        mask = same_text(source_segments, source_segments)
+        encoded = self.encoder(source, mask, types=types, positions=position_in_text(source_segments))
+        memory = self.decoder.remember(encoded, same_text(target_segments, source_segments))
+        mask = same_text(target_segments, target_segments)
+        return self.decoder(target, mask, memory, positions=position_in_text(target_segments))
 
     def looks(self, source: Source, target: Target, layer: int) -> Float[Tensor, "rows heads target source"]:
         """How much each position of the target attends to each of the source, in one layer of the decoder."""

@@ -1,4 +1,4 @@
-"""Checkpoints: all of a run's state in one safetensors file, written whole or not at all."""
+"""Checkpoints: the whole state of a run in one safetensors file, which appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torch import Tensor
 from sixfold import tensorfile
 from sixfold.data.loader import Cursor
 from sixfold.errors import ModelFileError
-from sixfold.training.distributed import set_whole, whole
+from sixfold.training.distributed import full_tensor, set_full_tensor
 from sixfold.training.state import State
 from sixfold.weights import check_weights
 
@@ -26,19 +26,19 @@ MOMENTS = ("exp_avg", "exp_avg_sq")
 
 @dataclass
 class Progress:
-    """What a run remembers besides its tensors."""
+    """The state of a run besides its tensors."""
 
     cursor: Cursor = field(default_factory=Cursor)
-    micro_tokens: int = 0  # what was found to fit; another number would cut the batches differently
-    best: list[float] = field(default_factory=list)  # score, and what decides between equals
+    micro_tokens: int = 0  # tokens of a micro-batch that fit the device; another number would cut batches differently
+    best: list[float] = field(default_factory=list)  # the rank of the best validation, see Task.rank
     best_step: int = 0
-    stale: int = 0  # validations since
-    steps: int = 0  # length of the run when this was saved; 0: saved by a version that did not note it
-    owes_validation: bool = False  # of this very step
-    tokens: int = 0  # target tokens seen
-    seconds: float = 0.0  # of training, earlier sittings included
+    stale: int = 0  # validations since the best one
+    steps: int = 0  # length of the run when this was saved; 0: saved by an older version without this field
+    owes_validation: bool = False  # this step is still to be validated
+    tokens: int = 0  # target tokens learnt from
+    seconds: float = 0.0  # of training, over all starts of the run
     bad_steps: int = 0  # skipped in a row
-    returns: int = 0  # how often it went back to a good state
+    returns: int = 0  # times that the run went back to a checkpoint
     history: list[dict[str, Any]] = field(default_factory=list)  # validations
 
     def to_json(self) -> str:
@@ -51,25 +51,25 @@ class Progress:
 
 
 def save(folder: Path, state: State, progress: Progress, keep: int) -> Path:
-    """Write the checkpoint of this step, then forget all but the last `keep`."""
+    """Write the checkpoint of this step, then delete all but the last `keep`."""
     path = folder / f"step-{state.step:09}.safetensors"
-    arrays = {name: array(tensor) for name, tensor in tensors_of(state).items()}  # which all processes put together
-    if not state.group.leads:
+    arrays = {name: array(tensor) for name, tensor in tensors_of(state).items()}  # all processes take part in this
+    if not state.group.is_leader:
         return path
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {name: tensorfile.Tensor.of(each) for name, each in arrays.items()}
     metadata = {"format": FORMAT, "version": VERSION, "step": str(state.step), "progress": progress.to_json()}
     tensorfile.write(path, tensors, metadata)
     written = steps(folder)
-    place = written.index(path)
-    # Those of later steps are damaged, or of a past that the run went back from.
-    for other in (*written[: max(0, place + 1 - keep)], *written[place + 1 :]):
-        other.unlink(missing_ok=True)
+    index = written.index(path)
+    # Checkpoints of later steps are damaged, or from before the run went back.
+    for old in (*written[: max(0, index + 1 - keep)], *written[index + 1 :]):
+        old.unlink(missing_ok=True)
     return path
 
 
 def tensors_of(state: State) -> dict[str, Tensor]:
-    """Every tensor by a name that says whose it is."""
+    """Return every tensor of a state by name: weights, average, guard and optimizer moments."""
     tensors: dict[str, Tensor] = {f"weight/{name}": weight for name, weight in state.weights.items()}
     tensors |= {f"average/{name}": weight for name, weight in state.average.items()}
     tensors |= {"guard/mean": state.guard.mean, "guard/seen": state.guard.seen}
@@ -80,25 +80,25 @@ def tensors_of(state: State) -> dict[str, Tensor]:
 
 
 def array(tensor: Tensor) -> np.ndarray:
-    converted: np.ndarray = whole(tensor.detach()).float().cpu().numpy()
+    converted: np.ndarray = full_tensor(tensor.detach()).float().cpu().numpy()
     return converted
 
 
 def restore_latest(folder: Path, state: State, say: Callable[[str], None]) -> Progress | None:
-    """Set `state` from the newest checkpoint that can be read; None where there is none at all."""
-    found = steps(folder)
-    for path in reversed(found):
+    """Set `state` from the newest checkpoint that can be read; return None if there is no checkpoint."""
+    paths = steps(folder)
+    for path in reversed(paths):
         try:
             return restore(path, state)
         except ModelFileError as error:
             say(f"{error}; trying the one before it")
-    if found:
-        raise ModelFileError(f"{folder}: none of {len(found)} checkpoints can be read", "use another --output")
+    if paths:
+        raise ModelFileError(f"{folder}: none of {len(paths)} checkpoints can be read", "use another --output")
     return None
 
 
 def restore(path: Path, state: State) -> Progress:
-    """Set all of `state` from one checkpoint, once that has proved to be whole and to fit."""
+    """Set all of `state` from one checkpoint, after checking that it is complete and has the right shapes."""
     stored, metadata = tensorfile.read(path)
     if metadata.get("format") != FORMAT:
         raise ModelFileError(f"{path}: expected a checkpoint; got another kind of file")
@@ -112,22 +112,22 @@ def restore(path: Path, state: State) -> Progress:
         _make_moments(state)
     if not step:
         state.optimizer.state.clear()
-    wanted = tensors_of(state)
+    expected = tensors_of(state)
     shapes = {name: tensor.shape for name, tensor in stored.items()}
-    check_weights(str(path), {name: tuple(tensor.shape) for name, tensor in wanted.items()}, shapes)
-    for name, tensor in wanted.items():
-        set_whole(tensor, torch.from_numpy(np.array(stored.pop(name).data)))
+    check_weights(str(path), {name: tuple(tensor.shape) for name, tensor in expected.items()}, shapes)
+    for name, tensor in expected.items():
+        set_full_tensor(tensor, torch.from_numpy(np.array(stored.pop(name).data)))
     state.step = step
     return progress
 
 
 def _make_moments(state: State) -> None:
-    """Room for what AdamW makes in its first step only."""
+    """Create the moments that AdamW otherwise creates in its first step."""
     for weight in state.weights.values():
         moments = {kind: torch.zeros_like(weight) for kind in MOMENTS}
         state.optimizer.state[weight] = {"step": torch.zeros((), device=weight.device), **moments}
 
 
 def steps(folder: Path) -> list[Path]:
-    """The checkpoints of a run, oldest first."""
+    """Return the checkpoints of a run, oldest first."""
     return sorted(folder.glob(f"step-{'[0-9]' * 9}.safetensors"))

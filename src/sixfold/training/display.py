@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from sixfold import files
-from sixfold.data.store import Advance
+from sixfold.data.cleaned import Advance
 from sixfold.reports.run_record import duration
 from sixfold.training.interrupt import Interrupt
 from sixfold.training.tensorboard import EventFile

@@ -1,11 +1,11 @@
-"""Many processes that train as one: who leads, what is summed over all, and how a model is shared out among them."""
+"""Several processes that train as one: their group, its collective operations, and how a model is distributed."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -20,91 +20,93 @@ from sixfold.errors import ConfigError, SixfoldError
 from sixfold.model.layers import Layer
 
 Result = TypeVar("Result")
-# Whoever waits this long for a step waits for a process that hangs; one that has died is noticed at once.
-STEP = timedelta(minutes=10)
-PREPARING = timedelta(days=1)  # while the first cleans and tokenises
+# After this time in a step another process is taken to hang; one that has died is noticed at once.
+STEP_TIMEOUT = timedelta(minutes=10)
+PREPARATION_TIMEOUT = timedelta(days=1)  # while the leader cleans and tokenises
 
 
 class Group:
-    """The processes of a run. All of them call the same methods in the same order; alone, they cost nothing."""
+    """The processes of a run. All of them call the same methods in the same order; a single process pays nothing."""
 
     def __init__(self, rank: int = 0, ranks: int = 1) -> None:
         self.rank, self.ranks = rank, ranks
-        self.patient = dist.new_group(backend="gloo", timeout=PREPARING) if ranks > 1 else None
+        self.slow_group = dist.new_group(backend="gloo", timeout=PREPARATION_TIMEOUT) if ranks > 1 else None
 
     @property
-    def leads(self) -> bool:
-        """Exactly one writes files and speaks."""
+    def is_leader(self) -> bool:
+        """Return whether this is the one process that writes files and prints messages."""
         return self.rank == 0
 
-    def total(self, tensor: Tensor) -> Tensor:
-        """Summed over all, in place."""
+    def all_reduce(self, tensor: Tensor) -> Tensor:
+        """Sum a tensor over all processes, in place."""
         if self.ranks > 1:
             dist.all_reduce(tensor)
         return tensor
 
     def any(self, flag: bool) -> bool:
-        return bool(self.total(torch.tensor(float(flag))))
+        """Return whether the flag is set in any process."""
+        return bool(self.all_reduce(torch.tensor(float(flag))))
 
-    def meet(self) -> None:
+    def barrier(self) -> None:
+        """Wait until all processes have come here."""
         if self.ranks > 1:
-            dist.barrier(group=self.patient)
+            dist.barrier(group=self.slow_group)
 
-    def lead(self, work: Callable[[], Result]) -> Result:
-        """The first does it; all get what it returns, or end when it complains."""
+    def on_leader(self, work: Callable[[], Result]) -> Result:
+        """Do the work in the leader alone. All get its result; if it raises an error for the user, all end."""
         if self.ranks == 1:
             return work()
-        complaint: SixfoldError | None = None
-        answer: list[Any] = [None, True]
-        if self.leads:
+        error_of_leader: SixfoldError | None = None
+        result: list[Any] = [None, True]
+        if self.is_leader:
             try:
-                answer[0] = work()
+                result[0] = work()
             except SixfoldError as error:
-                complaint, answer[1] = error, False
-        dist.broadcast_object_list(answer, group=self.patient)
-        if complaint is not None:
-            raise complaint
-        if not answer[1]:
-            sys.exit(2)  # the first says why
-        return answer[0]
+                error_of_leader, result[1] = error, False
+        dist.broadcast_object_list(result, group=self.slow_group)
+        if error_of_leader is not None:
+            raise error_of_leader
+        if not result[1]:
+            sys.exit(2)  # the leader prints the error
+        return result[0]
 
-    def first(
+    def leader_first(
         self, work: Callable[[], Result], pack: Callable[[Result], Any], unpack: Callable[[Any], Result]
     ) -> Result:
-        """The leader does the work while the others wait; they get the same from what it has packed for them."""
-        made: list[Result] = []
+        """Do the work in the leader while the others wait; they unpack what the leader has packed for them."""
+        results: list[Result] = []
 
         def lead() -> Any:
-            made.append(work())
-            return pack(made[0]) if self.ranks > 1 else None
+            results.append(work())
+            return pack(results[0]) if self.ranks > 1 else None
 
-        packed = self.lead(lead)
-        return made[0] if made else unpack(packed)
+        packed = self.on_leader(lead)
+        return results[0] if results else unpack(packed)
 
-    def deal(self, items: Sequence[Result]) -> list[Result]:
-        """This one's share, for `collect` to put together again."""
+    def scatter(self, items: Sequence[Result]) -> list[Result]:
+        """Return this process's share of the items: every `ranks`-th one."""
         return list(items[self.rank :: self.ranks])
 
-    def collect(self, share: list[Result]) -> list[Result]:
-        """What was made of all shares, in the order of the items."""
+    def gather(self, share: list[Result]) -> list[Result]:
+        """Return the results of all processes' shares, in the order of the items before `scatter`."""
         if self.ranks == 1:
             return share
         shares: list[Any] = [None] * self.ranks
-        dist.all_gather_object(shares, share, group=self.patient)
-        whole: list[Any] = [None] * sum(map(len, shares))
-        for rank, each in enumerate(shares):
-            whole[rank :: self.ranks] = each
-        return whole
+        dist.all_gather_object(shares, share, group=self.slow_group)
+        gathered: list[Any] = [None] * sum(map(len, shares))
+        for rank, results in enumerate(shares):
+            gathered[rank :: self.ranks] = results
+        return gathered
 
 
-ALONE = Group()
+SINGLE_PROCESS = Group()
 
 
 @contextmanager
-def joined(device: torch.device) -> Iterator[Group]:
-    """The group that torchrun's environment describes, or nobody else."""
+def process_group(device: torch.device) -> Iterator[Group]:
+    """Join the group that torchrun's environment variables describe; without them this process is alone."""
     if int(os.environ.get("WORLD_SIZE", 1)) == 1:
-        yield ALONE
+        yield SINGLE_PROCESS
         return
     missing = [name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
     if missing:
@@ -117,7 +119,7 @@ def joined(device: torch.device) -> Iterator[Group]:
                 "lower --nproc-per-node",
             )
         torch.cuda.set_device(local)
-    dist.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo", timeout=STEP)
+    dist.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo", timeout=STEP_TIMEOUT)
     rank = dist.get_rank()
     try:
         yield Group(rank, dist.get_world_size())
@@ -126,14 +128,17 @@ def joined(device: torch.device) -> Iterator[Group]:
             raise
         raise SixfoldError(
             f"process {rank} of this run has lost another, which ended or cannot be reached",
-            "what was wrong stands in its own messages; the same command goes on from the last checkpoint",
+            "its own messages say what was wrong; the same command goes on from the last checkpoint",
         ) from None
     finally:
         dist.destroy_process_group()
 
 
-def share_out(module: nn.Module, group: Group, sharded: bool, device: torch.device) -> nn.Module:
-    """Make `module` average its gradients over all: each holds all of it, or where `sharded`, a part of each weight."""
+def distribute(module: nn.Module, group: Group, sharded: bool, device: torch.device) -> nn.Module:
+    """Make a module average its gradients over all processes.
+
+    Each process holds the whole module (DDP) or, where `sharded`, a part of every weight (FSDP2).
+    """
     if group.ranks == 1:
         return module
     if sharded:
@@ -149,23 +154,23 @@ def share_out(module: nn.Module, group: Group, sharded: bool, device: torch.devi
     return DistributedDataParallel(module, device_ids=[device.index] if device.type == "cuda" else None)
 
 
-def waiting(module: nn.Module, last: bool) -> Any:
-    """Gradients of all but the last micro-batch of a step are kept to oneself."""
+def gradient_sync(module: nn.Module, enabled: bool) -> AbstractContextManager[None]:
+    """Return a context in which gradients are exchanged only if `enabled`: for the last micro-batch of a step."""
     if isinstance(module, FSDPModule):
-        module.set_requires_gradient_sync(last)
-    if isinstance(module, DistributedDataParallel) and not last:
+        module.set_requires_gradient_sync(enabled)
+    if isinstance(module, DistributedDataParallel) and not enabled:
         return module.no_sync()
     return nullcontext()
 
 
-def whole(tensor: Tensor) -> Tensor:
-    """Put together from the parts that all have; all must ask."""
+def full_tensor(tensor: Tensor) -> Tensor:
+    """Return a sharded tensor as a whole; all processes must call this."""
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
 @torch.no_grad()
-def set_whole(tensor: Tensor, value: Tensor) -> None:
-    """The inverse: each takes its part."""
+def set_full_tensor(tensor: Tensor, value: Tensor) -> None:
+    """Set a tensor from its whole value; each process takes its part."""
     if isinstance(tensor, DTensor):
         value = distribute_tensor(value.to(tensor.device), tensor.device_mesh, tensor.placements)
     tensor.copy_(value)

@@ -1,4 +1,4 @@
-"""Fine-tuning: a model that can translate learns another kind of text, and forgets as little as it is asked to."""
+"""Fine-tuning: the recipe of new and old pairs, checks that they fit the model, and the table of scores."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sixfold.data.corpus import Corpus, Pair
 from sixfold.errors import ConfigError, DataError
 from sixfold.modelfile import ModelFile
 from sixfold.recipe import CorpusConfig, Recipe
-from sixfold.training.evaluate import TextSet, Validator
+from sixfold.tasks.translation import DevSet, TranslationValidator
 
-SAMPLE = 64  # pairs of each corpus that show whether its sides are swapped
-SWAPPED = 1.0  # nats a token; a right order is never so much worse, and a wrong one is by more
+SAMPLE_PAIRS = 64  # of each corpus, that show whether its sides are swapped
+SWAPPED_LOSS = 1.0  # nats a token by which swapped sides are worse; sides in the right order never are
 HOW_TO_STATE = "if their order is right, state it: --set data.source=… --set data.target=…"
 
 
@@ -27,17 +27,17 @@ def recipe_of(
     dev: Sequence[Path] = (),
     old_dev: Sequence[Path] = (),
 ) -> Recipe:
-    """New pairs, and where old ones are given, so many of them that their share of what is learnt from is `mix`."""
+    """Return a recipe of new pairs and of old ones, weighted so that the share of old pairs in an epoch is `mix`."""
     require(0 < mix < 1, "--mix", "a share between 0 and 1", mix)
     if bool(dev) != bool(old_dev) and old:
         raise ConfigError("--dev and --old-dev: expected both or neither; got one", "name the other, or leave both out")
     new = _corpus(files, "new")
     corpora = [new]
     if old:
-        kept = _corpus(old, "old")
-        counts = [sum(1 for _ in Corpus.from_config(each, Path(), ("", "")).pairs()) for each in (new, kept)]
+        earlier = _corpus(old, "old")
+        counts = [sum(1 for _ in Corpus.from_config(each, Path(), ("", "")).pairs()) for each in (new, earlier)]
         weight = mix / (1 - mix) * counts[0] / max(1, counts[1])
-        corpora.append(replace(kept, weight=min(max(weight, 1e-6), 1000.0)))
+        corpora.append(replace(earlier, weight=min(max(weight, 1e-6), 1000.0)))
     sets = [_corpus(some, name) for some, name in ((dev, "new"), (old_dev, "old")) if some]
     return Recipe(corpus=tuple(corpora), dev=tuple(sets), start=str(model.absolute()))
 
@@ -58,35 +58,38 @@ def refuse_other_direction(start: ModelFile, languages: tuple[str, str]) -> None
         )
 
 
-def refuse_swapped(validator: Validator, corpus: Corpus, pairs: Sequence[Pair], languages: tuple[str, str]) -> None:
-    """Refuse pairs of a corpus if the model predicts their sources far better from their targets than vice versa.
+def refuse_swapped(
+    validator: TranslationValidator, corpus: Corpus, pairs: Sequence[Pair], languages: tuple[str, str]
+) -> None:
+    """Refuse a corpus if the model predicts its sources from its targets far better than its targets from its sources.
 
-    A model has learnt to write one language only, so that the other way costs several nats a token more, whatever the
-    text is about. This finds swapped sides also where both languages have one script and the file names say nothing.
+    A model has learnt to write one language only, so that the opposite direction costs several nats a token more,
+    whatever the text is about. This finds swapped sides also where both languages share a script and the file names
+    say nothing.
     """
     sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    forward = validator.loss(TextSet(corpus.name, sources, targets, languages))
-    back = validator.loss(TextSet(corpus.name, targets, sources, languages))
-    if forward > back + SWAPPED:
+    forward = validator.loss(DevSet(corpus.name, sources, targets, languages))
+    backward = validator.loss(DevSet(corpus.name, targets, sources, languages))
+    if forward > backward + SWAPPED_LOSS:
         raise DataError(
             f"{', '.join(map(str, corpus.files))}: the two sides seem to be swapped: the model to start from "
-            f"has a loss of {forward:.1f} nats a token from source to target and of {back:.1f} the other way",
+            f"has a loss of {forward:.1f} nats a token from source to target and of {backward:.1f} back",
             f"name the files in the other order, or of a file of pairs its columns; {HOW_TO_STATE}",
         )
 
 
 def languages_of(start: ModelFile | None) -> tuple[str, str]:
-    """The two languages that the card of a model names; empty where it names none."""
+    """Return the two languages on the card of a model; they are empty where it names none."""
     named = start.card.get("languages") if start else None
     return (str(named.get("source", "")), str(named.get("target", ""))) if isinstance(named, Mapping) else ("", "")
 
 
-def table(before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]]) -> list[str]:
-    """What became of each set."""
+def score_table(before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]]) -> list[str]:
+    """Return a table of each set's scores before and after."""
     width = max(12, *map(len, after))
     lines = [f"{'':{width}} {'before':>15} {'after':>15}   (BLEU, chrF)"]
     for name, scores in after.items():
-        was = before[name]
-        cells = [f"{each['bleu']:7.2f} {each['chrf']:7.2f}" for each in (was, scores)]
-        lines.append(f"{name:{width}} {cells[0]} {cells[1]}   {scores['bleu'] - was['bleu']:+.2f} BLEU")
+        old = before[name]
+        cells = [f"{each['bleu']:7.2f} {each['chrf']:7.2f}" for each in (old, scores)]
+        lines.append(f"{name:{width}} {cells[0]} {cells[1]}   {scores['bleu'] - old['bleu']:+.2f} BLEU")
     return lines

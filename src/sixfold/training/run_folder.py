@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from sixfold import configfile, files
-from sixfold.data.store import Digests
+from sixfold.data.cleaned import Digests
 from sixfold.errors import ConfigError, DataError
 from sixfold.recipe import Recipe
-from sixfold.training.prepare import Sources
+from sixfold.training.translation_inputs import Sources
 
 
-def what_was_asked(recipe: Recipe, sources: Sources, digests: Digests, start: str = "") -> dict[str, Any]:
-    """What a later start must agree with: the settings that the user gave and what is in the files."""
+def run_settings(recipe: Recipe, sources: Sources, digests: Digests, start: str = "") -> dict[str, Any]:
+    """Return what a later start must agree with: the user's settings and digests of the files."""
     corpora = {
         f"{kind} {number} ({corpus.name})": [
             digests.of(corpus),
@@ -33,32 +33,32 @@ def what_was_asked(recipe: Recipe, sources: Sources, digests: Digests, start: st
 
 
 def claim(out: Path) -> AbstractContextManager[None]:
-    """For one run at a time."""
+    """Lock the folder of a run for this process, and delete what a killed process left unfinished there."""
     subfolders = ("checkpoints", "data", "data/clean-*", "data/tokens-*")
     return files.claim(out, f"--output: {out}", "another process is training there", subfolders)
 
 
-def read_known(out: Path) -> dict[str, Any]:
-    """What an earlier start wrote there; empty where there was none."""
+def read_run_file(out: Path) -> dict[str, Any]:
+    """Return the run.json of an earlier start; it is empty where there was none."""
     if not (out / "run.json").exists():
         return {}
     try:
-        known: dict[str, Any] = json.loads((out / "run.json").read_text(encoding="utf-8"))
-        return known if known["asked"] else {}
+        run_file: dict[str, Any] = json.loads((out / "run.json").read_text(encoding="utf-8"))
+        return run_file if run_file["asked"] else {}
     except (ValueError, KeyError, TypeError):
         raise DataError(f"{out / 'run.json'}: cannot be read", "use another --output") from None
 
 
-def refuse_changes(out: Path, known: dict[str, Any], asked: dict[str, Any]) -> None:
-    """Refuse to mix an earlier run with another one; but more steps than before may be asked for."""
-    before = known["asked"]
-    if steps_asked(asked) >= steps_before(known):  # a run may be made longer
-        before, asked = without_steps(before), without_steps(asked)
-    differences = difference(before, asked)
+def refuse_changes(out: Path, run_file: dict[str, Any], settings: dict[str, Any]) -> None:
+    """Refuse to mix an earlier run with another one. Only the number of steps may be raised."""
+    before = run_file["asked"]
+    if steps_set(settings) >= steps_recorded(run_file):  # a run may be made longer
+        before, settings = without_steps(before), without_steps(settings)
+    differences = difference(before, settings)
     if differences:
         raise ConfigError(
             f"{out}: this folder holds a run with other settings: {'; '.join(differences)}",
-            "give the same data and settings (training.steps may rise) to go on, or another --output to begin anew",
+            "give the same data and settings (training.steps may rise) to go on, or another --output to start anew",
         )
 
 
@@ -73,30 +73,30 @@ def refuse_foreign_files(out: Path) -> None:
         )
 
 
-def steps_before(known: dict[str, Any]) -> int:
-    """The length of an earlier start's run, whether the user gave it or it was chosen."""
-    return int(known.get("config", {}).get("training", {}).get("steps", 0))
+def steps_recorded(run_file: dict[str, Any]) -> int:
+    """Return the steps of an earlier start, whether the user set them or they were chosen."""
+    return int(run_file.get("config", {}).get("training", {}).get("steps", 0))
 
 
-def steps_asked(asked: dict[str, Any]) -> int:
-    """The length that the user gives, or 0."""
-    return int(asked["settings"].get("training", {}).get("steps", 0))
+def steps_set(settings: dict[str, Any]) -> int:
+    """Return the steps that the user sets, or 0."""
+    return int(settings["settings"].get("training", {}).get("steps", 0))
 
 
-def without_steps(asked: dict[str, Any]) -> dict[str, Any]:
-    settings = asked["settings"]
+def without_steps(run: dict[str, Any]) -> dict[str, Any]:
+    settings = run["settings"]
     training = {name: value for name, value in settings.get("training", {}).items() if name != "steps"}
-    return {**asked, "settings": {**settings, "training": training}}
+    return {**run, "settings": {**settings, "training": training}}
 
 
 def difference(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """`training.seed: 1 → 2` for every setting that differs, and a sentence for a corpus that does."""
+    """Return `training.seed: 1 → 2` for every setting that differs, and a sentence for every corpus that does."""
     old, new = ({**flat(each["settings"]), **flat({"language": each["languages"]})} for each in (before, now))
-    found = configfile.changes(old, new)
+    differences = configfile.changes(old, new)
     for name in sorted(before["corpora"].keys() | now["corpora"].keys()):
         if before["corpora"].get(name) != now["corpora"].get(name):
-            found.append(f"{'model' if name == 'to start from' else 'corpus'} {name} is another or has changed")
-    return found
+            differences.append(f"{'model' if name == 'to start from' else 'corpus'} {name} is another or has changed")
+    return differences
 
 
 def flat(tree: dict[str, Any], path: str = "") -> dict[str, Any]:

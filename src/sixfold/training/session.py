@@ -1,4 +1,4 @@
-"""One go at a run, from its newest checkpoint until it ends or is stopped."""
+"""A training session: one start of a run, from its newest checkpoint until it ends or is stopped."""
 
 from __future__ import annotations
 
@@ -12,88 +12,84 @@ import torch
 
 from sixfold import modelfile
 from sixfold.config import Config, TrainingConfig
-from sixfold.data.loader import GROWTH, Loader, Order
-from sixfold.data.packing import line_lengths
-from sixfold.data.tokens import Store
+from sixfold.data.examples import Examples, ExampleSet
+from sixfold.data.loader import GROWTH_PER_RATE, BatchPlan, Loader
+from sixfold.data.packing import choose_row_lengths, widen
 from sixfold.errors import DataError
-from sixfold.model.transformer import EncoderDecoder, build, load_weights
+from sixfold.model.transformer import build, load_weights
 from sixfold.modelfile import ModelFile
 from sixfold.reports.run_record import duration
+from sixfold.tasks.task import Batch, Task
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.training import checkpoint, defaults
-from sixfold.training.batch import Batch, collate
 from sixfold.training.checkpoint import Progress
 from sixfold.training.display import Display, Log, memory
-from sixfold.training.distributed import ALONE, Group
-from sixfold.training.evaluate import TextSet, Validator, rank_of
+from sixfold.training.distributed import SINGLE_PROCESS, Group
 from sixfold.training.interrupt import Stopped
 from sixfold.training.loop import Metrics, train
-from sixfold.training.probe import fit_tokens
+from sixfold.training.memory_probe import fit_tokens
 from sixfold.training.state import State
 
-BAD_STEPS = 5  # in a row, before the run goes back to its last checkpoint
-RETURNS = 3  # before it gives up
-SAMPLES = 3  # translations shown at each validation
-WORTH_COMPILING = 5 * 10**7  # tokens of a whole run: a base model on an H200 has won the minute back by then
+MAX_BAD_STEPS = 5  # in a row, before the run goes back to its last checkpoint
+MAX_RETURNS = 3  # to a checkpoint, before the run gives up
+GPU_STEPS_PER_READING = 10  # steps between two readings of the metrics, each of which waits for the GPU
+MIN_COMPILED_TOKENS = 5 * 10**7  # of a whole run: a base model on an H200 has regained the minute by then
 
 
 @dataclass(frozen=True)
-class Ready:
+class TrainingInputs:
     """All that is known before step 1."""
 
     config: Config
-    store: Store
+    task: Task[Any]
+    examples: ExampleSet
     tokenizer: Tokenizer
-    dev: tuple[TextSet, ...]
-    tests: tuple[TextSet, ...]
-    languages: tuple[str, str]
-    start: ModelFile | None = None  # what is fine-tuned
-    preset: str = ""  # what the settings started from
-
-    @property
-    def sets(self) -> tuple[TextSet, ...]:
-        return (*self.dev, *self.tests)
+    dev: Sequence[Any]  # the sets of each validation
+    final_sets: Sequence[Any]  # the dev and test sets that the finished model is scored on
+    start: ModelFile | None = None  # the model that is fine-tuned
+    preset: str = ""  # that the settings started from
 
 
-class Sitting:
-    """The model in training, its twin for validation, and what is done between the steps."""
+class TrainingSession:
+    """The model in training, its twin for validation, and the work between the steps."""
 
-    def __init__(self, ready: Ready, out: Path, device: torch.device, display: Display, group: Group = ALONE) -> None:
-        self.ready, self.out, self.device, self.display, self.group = ready, out, device, display, group
-        self.config = ready.config.training
-        shape = ready.config.model
-        model = build(shape, self.config.seed).to(device)
-        assert isinstance(model, EncoderDecoder)
-        if ready.start is not None:
-            load_weights(model, ready.start.weights(), "the model to start from")
+    def __init__(
+        self, inputs: TrainingInputs, out: Path, device: torch.device, display: Display, group: Group = SINGLE_PROCESS
+    ) -> None:
+        self.inputs, self.out, self.device, self.display, self.group = inputs, out, device, display, group
+        self.config = inputs.config.training
+        self.task = inputs.task
+        self.shape = inputs.config.model
+        model = build(self.shape, self.config.seed).to(device)
+        if inputs.start is not None:
+            load_weights(model, inputs.start.weights(), "the model to start from")
         packed = defaults.is_packed(self.config, device.type)
-        self.state = State(model, self.config, packed, is_compiled(self.config, device), group)
-        twin = build(shape, self.config.seed).to(device)
-        assert isinstance(twin, EncoderDecoder)
-        # Alone it may stop in the middle of a validation; together, the others would wait for ever.
-        check = display.interrupt.check if group.ranks == 1 else lambda: None
-        self.validator = Validator(twin, shape, ready.tokenizer, self.config, check, group)
+        self.state = State(model, self.config, self.task.loss, packed, is_compiled(self.config, device), group)
+        twin = build(self.shape, self.config.seed).to(device)
+        # A single process may stop in the middle of a validation; of several, the others would wait for ever.
+        check_stop = display.interrupt.check if group.ranks == 1 else lambda: None
+        self.validator = self.task.validator(twin, self.shape, inputs.tokenizer, self.config, group, check_stop)
         restored = checkpoint.restore_latest(self.checkpoints, self.state, display.say)
         self.progress = restored or Progress()
-        group.meet()  # before the first writes what another might take for an earlier sitting's
+        group.barrier()  # before the leader writes a checkpoint that others might take for an earlier one
         if restored is not None:
             display.say(f"going on from step {self.state.step:,}")
         if 0 < self.progress.steps < self.config.steps:
-            self.progress.stale = 0  # whoever makes a run longer wants it to go on, also where its patience had ended
+            self.progress.stale = 0  # a run that is made longer goes on, also where its patience had ended
         self.progress.steps = self.config.steps
         if not self.progress.micro_tokens:
-            lengths = ready.store.lengths()
-            longest: tuple[int, int] = (int(lengths[0].max()), int(lengths[1].max()))
+            lengths = inputs.examples.lengths()
+            row_lengths = {name: int(column.max()) for name, column in lengths.items()}
             if packed:
-                longest = line_lengths(*lengths).widened(GROWTH * self.config.subword_sampling)
-            self.progress.micro_tokens = fit_tokens(self.state, longest, shape, self.config)
+                row_lengths = widen(choose_row_lengths(lengths), GROWTH_PER_RATE * self.config.subword_sampling)
+            self.progress.micro_tokens = fit_tokens(self.state, inputs.examples, row_lengths, self.collate, self.config)
         self.loader = self._loader()
-        self.window: list[Metrics] = []  # steps that have not been looked at
-        self.heard = False  # by all, that somebody asked to stop
+        self.unread: list[Metrics] = []  # of the steps since the last reading
+        self.group_stops = False  # all processes know that one of them was asked to stop
         self.clock = time.monotonic()
         if restored is None:
             display.say(f"padding: {self.loader.padding_share():.1%} of what the model reads")
-            self.progress.owes_validation = ready.start is not None  # what it can do already
+            self.progress.owes_validation = inputs.start is not None  # to show what the model can do already
             self.save()
 
     @property
@@ -102,42 +98,48 @@ class Sitting:
 
     @property
     def best(self) -> Path:
-        """The model that scored best, named by its step, so that the checkpoint says which it is."""
+        """Return the file of the model that scored best; its name has the step that the checkpoint records."""
         return self.out / f"best-{self.progress.best_step:09}.safetensors"
 
     @property
     def is_stale(self) -> bool:
+        """Return whether the patience for validations without a better score has ended."""
         return 0 < self.config.patience <= self.progress.stale
 
+    def collate(self, examples: Examples) -> Batch:
+        """Make a batch of examples, in memory that the device can read by itself."""
+        batch = self.task.collate(examples, self.shape)
+        return batch.pinned() if self.device.type == "cuda" else batch
+
     def _loader(self) -> Loader[Batch]:
-        micro = self.progress.micro_tokens
-        together = -(-self.config.batch_tokens // micro)
-        shape = self.ready.config.model
-        longest = shape.max_length if shape.positions == "learned" else 10**9
-        sampling = self.config.subword_sampling
-        order = Order(
-            micro, together, self.config.seed, self.group.rank, self.group.ranks, sampling, longest, self.state.steady
+        plan = BatchPlan(
+            micro_tokens=self.progress.micro_tokens,
+            micro_batches=-(-self.config.batch_tokens // self.progress.micro_tokens),
+            seed=self.config.seed,
+            rank=self.group.rank,
+            ranks=self.group.ranks,
+            subword_sampling=self.config.subword_sampling,
+            max_length=self.shape.max_length if self.shape.positions == "learned" else 10**9,
+            packed=self.state.fixed_shapes,
         )
-        on_gpu = self.device.type == "cuda"
-        make = (lambda examples: collate(examples, shape).pinned()) if on_gpu else (lambda each: collate(each, shape))
-        return Loader(self.ready.store, order, make, self.ready.tokenizer, self.progress.cursor)
+        return Loader(self.inputs.examples, plan, self.collate, self.inputs.tokenizer, self.progress.cursor)
 
     def train(self) -> None:
-        """Until the last step, the end of patience or an interrupt."""
+        """Train until the last step, the end of patience or an interrupt."""
         state, steps = self.state, self.config.steps
-        with Log(self.out, state.step, self.group.leads) as log, self.display.training(steps, state.step) as board:
-            if self.progress.owes_validation:  # it was stopped in the middle of one
+        with Log(self.out, state.step, self.group.is_leader) as log, self.display.training(steps, state.step) as line:
+            if self.progress.owes_validation:  # the run was stopped in the middle of one
                 self.validate(log)
             while state.step < steps and not self.is_over:
-                self.clock, self.window = time.monotonic(), []
-                for metrics in train(state, self.loader, self.ready.config.model, self.config):
-                    self.window.append(metrics)
+                self.clock, self.unread = time.monotonic(), []
+                for metrics in train(state, self.loader, self.shape, self.config):
+                    self.unread.append(metrics)
                     self.progress.tokens += metrics.tokens
                     self.progress.cursor = self.loader.cursor
-                    if not self.is_time_to_look():
+                    if not self.is_time_to_read():
                         continue
-                    board.step(state.step, steps, self.look(log))
-                    self.heard = self.group.any(self.display.interrupt.asked)
+                    line.step(state.step, steps, self.read_metrics(log))
+                    self.group_stops = self.group.any(self.display.interrupt.asked)
                     if self.went_back():
                         log.go_back(state.step)
                         break
@@ -150,35 +152,36 @@ class Sitting:
                         break
 
     def is_due(self, every: int) -> bool:
+        """Return whether something that is done every so many steps, and at the last, is done at this step."""
         return self.state.step % every == 0 or self.state.step == self.config.steps
 
-    def is_time_to_look(self) -> bool:
-        """Each look waits for the device, so that a GPU is asked every tenth step only, and by all at the same."""
-        every = 10 if self.device.type == "cuda" else 1
+    def is_time_to_read(self) -> bool:
+        """Return whether the metrics are read at this step; all processes read them at the same steps."""
+        every = GPU_STEPS_PER_READING if self.device.type == "cuda" else 1
         config = self.config
         due = any(map(self.is_due, (every, config.validate_every, config.checkpoint_every)))
         return due or (self.group.ranks == 1 and self.display.interrupt.asked)
 
     @property
     def stops(self) -> bool:
-        """Somebody asked for it; together, all stop at the same step."""
-        return self.heard if self.group.ranks > 1 else self.display.interrupt.asked
+        """Return whether the user asked to stop; several processes all stop at the same step."""
+        return self.group_stops if self.group.ranks > 1 else self.display.interrupt.asked
 
     @property
     def is_over(self) -> bool:
         return self.is_stale or self.stops
 
-    def look(self, log: Log) -> dict[str, float]:
-        """Read what the last steps gave, and write it down."""
-        latest = self.window[-1]
-        loss = float(torch.stack([metrics.loss for metrics in self.window]).nanmean())
+    def read_metrics(self, log: Log) -> dict[str, float]:
+        """Read the metrics of the last steps from the device, and log them."""
+        latest = self.unread[-1]
+        loss = float(torch.stack([metrics.loss for metrics in self.unread]).nanmean())
         now = time.monotonic()
         self.progress.seconds += now - self.clock
         values = {
             "loss": loss,
             "gradient_norm": float(latest.gradient_norm),
             "learning_rate": latest.learning_rate,
-            "tokens_per_s": sum(metrics.tokens for metrics in self.window) / max(now - self.clock, 1e-9),
+            "tokens_per_s": sum(metrics.tokens for metrics in self.unread) / max(now - self.clock, 1e-9),
             "memory": memory(),
         }
         self.clock = now
@@ -186,23 +189,24 @@ class Sitting:
         return values
 
     def went_back(self) -> bool:
-        """Name the lines of steps that were skipped; after too many in a row, set the last good state."""
-        window, self.window = self.window, []
-        for metrics in window:
+        """Name the lines of skipped steps; after too many in a row, restore the last checkpoint and return True."""
+        unread, self.unread = self.unread, []
+        for metrics in unread:
             self.progress.bad_steps = self.progress.bad_steps + 1 if metrics.skipped else 0
             if metrics.skipped:
-                rows = self.group.collect([int(row) for each in metrics.rows for row in each])
-                lines = ", ".join(self.ready.store.where(row) for row in rows[:3])
+                numbers = self.group.gather([int(number) for batch in metrics.examples for number in batch])
+                lines = ", ".join(self.inputs.examples.where(number) for number in numbers[:3])
                 self.display.say(
                     f"step {metrics.step:,}: loss {float(metrics.loss):.3g}: skipped; "
-                    f"its {len(rows):,} pairs begin with {lines}"
+                    f"its {len(numbers):,} examples begin with {lines}"
                 )
-        if self.progress.bad_steps < BAD_STEPS:
+        if self.progress.bad_steps < MAX_BAD_STEPS:
             return False
         returns = self.progress.returns + 1
-        if returns > RETURNS:
+        if returns > MAX_RETURNS:
             raise DataError(
-                f"step {self.state.step:,}: the loss explodes again and again, after {RETURNS} returns to a good state",
+                f"step {self.state.step:,}: the loss explodes again and again, "
+                f"after {MAX_RETURNS} returns to a good state",
                 "look at the lines named above, or lower training.learning_rate",
             )
         cursor = self.progress.cursor  # the data goes on behind the bad batches
@@ -213,78 +217,62 @@ class Sitting:
         return True
 
     def validate(self, log: Log) -> None:
-        """Score the kept weights on the dev sets, and save a model that is better than all before."""
-        began = time.monotonic()
-        sets = [texts.first(self.ready.config.data.dev_pairs) for texts in self.ready.dev]
+        """Judge the averaged weights on the dev sets, and save a model that is better than all before."""
+        started = time.monotonic()
+        self.validator.load(self.state.kept_weights)
         try:
-            values, translations = self.scores(sets)
+            values, samples, summary = self.validator.validate(self.inputs.dev)
         except Stopped:
             return
         self.progress.owes_validation = False
-        rank = rank_of(values, self.config.score)
-        better = rank > self.progress.best or not self.group.lead(self.best.exists)
+        rank = self.task.rank(values, self.config)
+        is_better = rank > self.progress.best or not self.group.on_leader(self.best.exists)
         self.progress.history.append({"step": self.state.step, **values})
-        self.progress.stale = 0 if better else self.progress.stale + 1
-        if better:
+        self.progress.stale = 0 if is_better else self.progress.stale + 1
+        if is_better:
             self.progress.best, self.progress.best_step = rank, self.state.step
             self.save_model(self.best)
         log.scalars(self.state.step, {f"dev_{name}": value for name, value in values.items()})
-        texts = sets[0].first(SAMPLES)
-        sample = list(zip(texts.sources, translations, texts.references, strict=False))
-        log.samples(self.state.step, sample)
-        self.display.say(
-            f"step {self.state.step:,}: dev BLEU {values['bleu']:.2f}, chrF {values['chrf']:.2f}, "
-            f"loss {values['loss']:.3f}{' (best)' if better else ''}, {duration(time.monotonic() - began)}"
-        )
+        log.samples(self.state.step, samples)
+        seconds = time.monotonic() - started
+        self.display.say(f"step {self.state.step:,}: {summary}{' (best)' if is_better else ''}, {duration(seconds)}")
         if self.is_stale and self.state.step < self.config.steps:
             self.display.say(
                 f"ends at step {self.state.step:,} of {self.config.steps:,}: no better in {self.progress.stale} "
                 "validations (training.patience)"
             )
-        for source, translation, _ in sample[:1]:
-            self.display.say(f"  {source}\n  → {translation}")
+        for text, output, _ in samples[:1]:
+            self.display.say(f"  {text}\n  → {output}")
         self.clock = time.monotonic()
 
-    def scores(self, sets: Sequence[TextSet]) -> tuple[dict[str, float], list[str]]:
-        """The means over the dev sets, and the translations of the first."""
-        self.validator.take(self.state.kept_weights)
-        found = [self.validator.score(texts, beam=1) for texts in sets]
-        values = {f"{texts.name}_bleu": scores.bleu for texts, (scores, _) in zip(sets, found, strict=True)}
-        values = {} if len(sets) == 1 else values
-        values |= {
-            "bleu": sum(scores.bleu for scores, _ in found) / len(found),
-            "chrf": sum(scores.chrf for scores, _ in found) / len(found),
-            "loss": sum(self.validator.loss(texts) for texts in sets) / len(sets),
-        }
-        return values, found[0][1]
-
     def save(self) -> None:
-        """A checkpoint; only then may go what it does not need."""
+        """Write a checkpoint, and only then delete the best models that it does not need."""
         checkpoint.save(self.checkpoints, self.state, self.progress, self.config.keep)
-        for path in self.out.glob(f"best-{'[0-9]' * 9}.safetensors") if self.group.leads else ():
+        for path in self.out.glob(f"best-{'[0-9]' * 9}.safetensors") if self.group.is_leader else ():
             if path != self.best:
                 path.unlink(missing_ok=True)
 
     def save_model(self, path: Path) -> None:
+        """Write the averaged weights as a model file; all processes must call this."""
         weights = {name: checkpoint.array(weight) for name, weight in self.state.kept_weights.items()}
-        if self.group.leads:
-            modelfile.save(path, self.ready.config, weights, self.ready.tokenizer, self.card())
+        if self.group.is_leader:
+            modelfile.save(path, self.inputs.config, weights, self.inputs.tokenizer, self.card())
 
     def card(self) -> dict[str, Any]:
-        """What a model file says about itself."""
-        source, target = self.ready.languages
+        """Return what the model file says about the model."""
+        store = self.inputs.examples.store
         return {
-            "languages": {"source": source, "target": target},
-            "data": [{"name": each.name, "weight": each.weight, **each.purpose} for each in self.ready.store.corpora],
-            "pairs": len(self.ready.store.lines),
+            **self.task.card(),
+            "data": [{"name": corpus.name, "weight": corpus.weight, **corpus.purpose} for corpus in store.corpora],
+            "pairs": len(store),
             "step": self.progress.best_step,
             "validations": self.progress.history,
         }
 
 
 def is_compiled(config: TrainingConfig, device: torch.device) -> bool:
-    """Compiling and warming up takes half a minute to a minute, which a short run does not win back."""
+    """Return whether layers are compiled: that takes up to a minute, which a short run does not regain."""
     if config.compile != "auto":
         return config.compile == "on"
     packed = defaults.is_packed(config, device.type)
-    return packed and device.type == "cuda" and config.steps * config.batch_tokens >= WORTH_COMPILING
+    return packed and device.type == "cuda" and config.steps * config.batch_tokens >= MIN_COMPILED_TOKENS

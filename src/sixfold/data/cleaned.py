@@ -1,0 +1,218 @@
+"""Which rows of the raw corpora to learn from: cleaned once, resumable, and remembered as line numbers and hashes.
+
+The text is not copied: later passes read the raw files again and take the lines that were kept. A row costs eight bytes
+of memory while duplicates are looked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import nsmallest
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from sixfold import files
+from sixfold.data.array_log import ArrayLog
+from sixfold.data.cleaning import Cleaner, Report, Seen, hash_of
+from sixfold.data.corpus import Corpus, Fingerprint, Pair
+
+ROWS_PER_COMMIT = 20_000
+Advance = Callable[[int], None]  # is called with the bytes read from disk; it may raise to stop
+Record = Pair  # a line number and one text for each column
+
+
+class RecordReader(Protocol):
+    """What a task knows about the raw text: the columns of a record, how to read them, and which records are good."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the columns of a record."""
+        ...
+
+    @property
+    def cleaning_key(self) -> tuple[Any, ...]:
+        """Return the settings that decide which records are kept."""
+        ...
+
+    def read(
+        self, corpus: Corpus, advance: Advance | None = None, fingerprint: Fingerprint | None = None
+    ) -> Iterator[Record]:
+        """Read every record of a corpus, in order."""
+        ...
+
+    def cleaner(self, seen: Seen) -> Cleaner:
+        """Return the filters; `seen` holds the hashes of records that were kept already."""
+        ...
+
+
+def key_of(*values: Any) -> str:
+    """Return a short name that follows from these values alone."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
+
+
+class Digests:
+    """The digest of every corpus that has been read, by the names, sizes and modification times of its files.
+
+    They are kept in `folder`, so that a corpus is not read again for its digest at each start.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "digests.json"
+        try:
+            self._digests: dict[str, str] = dict(json.loads(self.path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):  # a damaged file is made again
+            self._digests = {}
+
+    @staticmethod
+    def name(corpus: Corpus) -> str:
+        """Return the name that a digest is stored under. Call it before the corpus is read."""
+        return json.dumps([[str(file.absolute()) for file in corpus.files], corpus.stamp()])
+
+    def stored(self, corpus: Corpus) -> str | None:
+        """Return the digest of a corpus whose files have not changed since they were read, or None."""
+        return self._digests.get(self.name(corpus))
+
+    def of(self, corpus: Corpus) -> str:
+        """Return the digest of a corpus, which is read only if its digest is not stored."""
+        name = self.name(corpus)
+        if name not in self._digests:
+            self.add({name: corpus.digest()})
+        return self._digests[name]
+
+    def add(self, digests: Mapping[str, str]) -> None:
+        """Store digests by their names."""
+        self._digests |= digests
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with files.atomic(self.path) as file:
+            file.write(json.dumps(self._digests, indent=1).encode())
+
+
+@dataclass(frozen=True)
+class CleanedCorpora:
+    """The records that cleaning kept: a line number and a hash each, corpus after corpus."""
+
+    reader: RecordReader
+    corpora: Sequence[Corpus]
+    lines: np.ndarray
+    hashes: np.ndarray
+    ends: Sequence[int]  # where the lines of each corpus end
+    report: Report
+    key: str
+    # The records with the smallest hashes, if this process has just read them; see `records_at`.
+    sample: Mapping[int, Record] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.reader.columns
+
+    def smallest_hashes(self, parts: Sequence[range], count: int) -> list[int]:
+        """Return the numbers of the records with the smallest hashes in these parts: a sample that no order changes."""
+        numbers = np.concatenate(
+            [part.start + np.argsort(self.hashes[part.start : part.stop], kind="stable")[:count] for part in parts]
+        )
+        return sorted(numbers[np.argsort(self.hashes[numbers], kind="stable")[:count]].tolist())
+
+    def records_at(self, numbers: Sequence[int], advance: Advance | None = None) -> list[Record]:
+        """Return the records with these numbers, in order; the corpora are read only if `sample` lacks one of them."""
+        if all(number in self.sample for number in numbers):
+            return [self.sample[number] for number in numbers]
+        chosen = set(numbers)
+        return [record for number, record in enumerate(self.records(advance)) if number in chosen]
+
+    def records(self, advance: Advance | None = None, start: int = 0) -> Iterator[Record]:
+        """Read the records again, from number `start` on."""
+        begin = 0
+        for corpus, end in zip(self.corpora, self.ends, strict=True):
+            remaining = iter(self.lines[max(begin, start) : end].tolist())
+            line = next(remaining, None)
+            if line is not None:
+                for record in self.reader.read(corpus, advance):
+                    if record.line == line:
+                        yield record
+                        line = next(remaining, None)
+            begin = end
+
+
+def clean(
+    corpora: Sequence[Corpus], reader: RecordReader, sample_size: int, folder: Path, advance: Advance
+) -> CleanedCorpora:
+    """Decide which lines to keep. An interrupted call is continued; the result of a finished one is only read.
+
+    The result lies in a folder whose name follows from the digests of the corpora. Corpora that have no stored digest
+    are hashed while cleaning reads them; until then the name follows from file sizes and modification times. Of each
+    corpus that is read here, the `sample_size` records with the smallest hashes are kept in memory.
+    """
+    known = Digests(folder)
+    names, digests = [known.name(corpus) for corpus in corpora], [known.stored(corpus) for corpus in corpora]
+
+    def name(marks: Sequence[Any]) -> str:
+        columns = [[mark, corpus.columns] for mark, corpus in zip(marks, corpora, strict=True)]
+        return key_of(columns, *reader.cleaning_key)
+
+    unhashed = folder / f"clean-unhashed-{name([corpus.stamp() for corpus in corpora])}"
+    arrays = {"line": np.uint32, "hash": np.uint64}
+    log = ArrayLog(unhashed if None in digests else folder / f"clean-{name(digests)}", arrays)
+    sample: dict[int, Record] = {}
+    if not log.done:
+        with log:
+            cleaner = reader.cleaner(Seen(np.array(log.read("hash"))))
+            sample = _clean(log, corpora, reader, cleaner, advance, sample_size)
+    if None in digests:
+        digests = log.notes["digests"]
+        hashed = folder / f"clean-{name(digests)}"
+        if ArrayLog(hashed, arrays).done:  # the same text under another name or with another modification time
+            shutil.rmtree(unhashed)
+        else:  # an existing folder was interrupted; this one is complete
+            shutil.rmtree(hashed, ignore_errors=True)
+            unhashed.rename(hashed)
+        known.add(dict(zip(names, log.notes["digests"], strict=True)))
+        log = ArrayLog(hashed, arrays)
+    notes = log.notes
+    arrays_and_report = log.read("line"), log.read("hash"), notes["ends"], Report.from_dict(notes["report"])
+    return CleanedCorpora(reader, corpora, *arrays_and_report, name(digests), sample)
+
+
+def _clean(
+    log: ArrayLog, corpora: Sequence[Corpus], reader: RecordReader, cleaner: Cleaner, advance: Advance, count: int
+) -> dict[int, Record]:
+    """Fill the log. Return the `count` records with the smallest hashes of each corpus that was read from its start."""
+    ends = list(log.notes.get("ends", []))
+    digests = list(log.notes.get("digests", []))
+    last_line = log.notes.get("reached", 0)  # of the corpus that an earlier call was in
+    if "report" in log.notes:
+        cleaner.report = Report.from_dict(log.notes["report"])
+
+    def notes() -> dict[str, Any]:
+        return {"ends": ends, "digests": digests, "reached": last_line, "report": cleaner.report.to_dict()}
+
+    sample: dict[int, Record] = {}
+    for corpus in corpora[len(ends) :]:
+        fingerprint = Fingerprint()
+        smallest: list[tuple[int, int, Record]] = []
+        records = (record for record in reader.read(corpus, advance, fingerprint) if record.line > last_line)
+        while part := list(islice(records, ROWS_PER_COMMIT)):
+            kept = list(cleaner.clean(corpus, part))
+            hashes = np.frombuffer(b"".join(hash_of(*record[1:]) for record in kept), np.uint64)
+            numbers = range(log.lengths["line"], log.lengths["line"] + len(kept))
+            smallest = nsmallest(count, chain(smallest, zip(hashes.tolist(), numbers, kept, strict=True)))
+            log.append("line", np.array([record.line for record in kept]))
+            log.append("hash", hashes)
+            last_line = part[-1].line
+            log.commit(notes())
+        sample |= {number: record for _, number, record in smallest}
+        ends.append(log.lengths["line"])
+        digests.append(fingerprint.digest(corpus.files))
+        last_line = 0
+        log.commit(notes())
+    log.commit(notes(), done=True)
+    return sample

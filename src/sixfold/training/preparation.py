@@ -1,0 +1,92 @@
+"""From raw corpora to a token store: cleaned, a tokeniser learnt, tokens stored; each stage is kept and resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from sixfold import files
+from sixfold.config import TokenizerConfig
+from sixfold.data import cleaned, store
+from sixfold.data.cleaned import CleanedCorpora, RecordReader, key_of
+from sixfold.data.cleaning import how_to_leave_off
+from sixfold.data.corpus import Corpus
+from sixfold.data.store import TokenStore
+from sixfold.errors import DataError
+from sixfold.text.learn import train_tokenizer
+from sixfold.text.tokenizer import Tokenizer
+from sixfold.training.display import Display
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """The stages on the way to a token store; the result of each lies in `folder` and is not made again."""
+
+    corpora: Sequence[Corpus]
+    task: RecordReader
+    folder: Path
+    display: Display
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of all corpora."""
+        return sum(corpus.size for corpus in self.corpora)
+
+    def clean(self, sample_size: int) -> CleanedCorpora:
+        """Decide which records to learn from, and report on the others."""
+        with self.display.reading("cleaning", self.size) as advance:
+            kept = cleaned.clean(self.corpora, self.task, sample_size, self.folder, advance)
+        for line in kept.report.lines():
+            self.display.say(line)
+        if len(kept) == 0:
+            raise kept.report.nothing_left()
+        if kept.report.is_a_copy:
+            raise DataError(
+                f"corpus: expected translations; most of {kept.report.read:,} pairs have the same text on both sides",
+                f"name the file of the other language second; if the text is right, {how_to_leave_off('copied')}",
+            )
+        return kept
+
+    def learn_tokenizer(self, kept: CleanedCorpora, excluded: set[str], config: TokenizerConfig) -> Tokenizer:
+        """Learn a tokeniser from all columns of the records, except those with a text of a dev or test set."""
+        path = self.folder / f"tokenizer-{key_of(kept.key, repr(config), sorted(excluded))}.json"
+        if not path.exists():
+            with self.display.reading("learning a tokeniser", self.size) as advance:
+                records = (record for record in kept.records(advance) if excluded.isdisjoint(record[1:]))
+                texts: Iterator[str] = (text for record in records for text in record[1:])
+                first = next(texts, None)
+                if first is None:
+                    raise DataError("corpus: every pair is in the dev or test sets", "name other sets with --dev")
+                learned = train_tokenizer(chain([first], texts), config)
+            if learned.fold:
+                self.display.say(f"{len(learned.fold):,} characters are read as their simplified or plain forms")
+            with files.atomic(path) as file:
+                file.write(learned.to_json().encode())
+        return Tokenizer.load(path)
+
+    def tokenize(
+        self,
+        kept: CleanedCorpora,
+        tokenizer: Tokenizer,
+        excluded: set[str],
+        excluded_columns: Sequence[str],
+        max_tokens: int,
+        has_dev_files: bool,
+    ) -> TokenStore:
+        """Tokenise the records, except those with a text of a dev or test set and those that are too long."""
+        with self.display.reading("tokenising", self.size) as advance:
+            tokens = store.tokenize(kept, tokenizer, excluded, excluded_columns, max_tokens, self.folder, advance)
+        if tokens.too_long:
+            self.display.say(f"{tokens.too_long:,} pairs are longer than data.max_tokens = {max_tokens}: left out")
+        in_sets = len(kept) - len(tokens) - tokens.too_long
+        if in_sets:
+            why = "their text is in the dev or test sets" if has_dev_files else "split off as the dev set"
+            self.display.say(f"{in_sets:,} pairs left out: {why}")
+        if len(tokens) == 0:
+            raise DataError(
+                f"corpus: none of {len(kept):,} pairs is left to learn from",
+                "raise data.max_tokens, or name other sets",
+            )
+        return tokens
