@@ -1,4 +1,4 @@
-"""Token stores of made-up pairs."""
+"""Token stores and example sets of made-up pairs."""
 
 from pathlib import Path
 
@@ -6,16 +6,25 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sixfold.data.corpus import Corpus
-from sixfold.data.tokens import Store
+from sixfold.data.examples import ExampleSet
+from sixfold.data.store import Column, TokenStore
 
+# Of source and target, <eos> included.
 LENGTHS = st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), min_size=1, max_size=200)
 
 
-def make_store(lengths, ends=None, weights=None):
-    source, target = (np.array(side) for side in zip(*lengths, strict=True))
-    ends = ends or [len(lengths)]
-    corpora = [
+def make_store(lengths, ends=None, weights=None, corpora=None):
+    """A store of pairs with these lengths, which count an <eos> that the store does not hold."""
+    sides = {
+        name: np.array(side) - 1 for name, side in zip(("source", "target"), zip(*lengths, strict=True), strict=True)
+    }
+    columns = {name: Column(np.arange(side.sum()) % 50, np.cumsum(side)) for name, side in sides.items()}
+    corpora = corpora or [
         Corpus(f"c{number}", (Path("a.zh"), Path("a.en")), weight) for number, weight in enumerate(weights or [1.0])
     ]
-    ids = np.arange(source.sum()) % 50, np.arange((target - 1).sum()) % 50
-    return Store(*ids, np.cumsum(source), np.cumsum(target - 1), np.arange(1, len(lengths) + 1), corpora, ends, 0)
+    return TokenStore(columns, np.arange(1, len(lengths) + 1), corpora, ends or [len(lengths)])
+
+
+def make_examples(lengths, ends=None, weights=None):
+    """Every pair of such a store, from source to target."""
+    return ExampleSet.of_store(make_store(lengths, ends, weights), (1, 1))

@@ -9,9 +9,10 @@ from made_once import made_once
 from sixfold import modelfile
 from sixfold.config import Config, DataConfig, ModelConfig, TokenizerConfig, TrainingConfig
 from sixfold.model.transformer import build, weights_of
+from sixfold.tasks.loss import TokenLoss
+from sixfold.tasks.translation import pair_batch
 from sixfold.text.learn import train_tokenizer
 from sixfold.text.tokenizer import Tokenizer
-from sixfold.training.batch import pair_batch
 from sixfold.training.loop import train
 from sixfold.training.state import State
 
@@ -52,7 +53,7 @@ def learn():
             yield [pair_batch([example() for _ in range(48)], config.model)]
 
     model = build(config.model, seed=1)
-    for _ in train(State(model, TRAINING), batches(), config.model, TRAINING):
+    for _ in train(State(model, TRAINING, TokenLoss(TRAINING.label_smoothing)), batches(), config.model, TRAINING):
         pass
     return config, weights_of(model), tokenizer
 

@@ -9,15 +9,16 @@ import torch
 import torch._dynamo  # optimisers do, and it takes seconds
 from safetensors.torch import save_file
 from small_models import SMALL
-from small_stores import make_store
+from small_stores import make_examples
+from small_tasks import token_loss
 from torch.distributed import TCPStore
 from torch.multiprocessing import start_processes
 
 from sixfold.config import TrainingConfig
-from sixfold.data.loader import Loader, Order
+from sixfold.data.loader import BatchPlan, Loader
 from sixfold.model.transformer import build
-from sixfold.training.batch import collate
-from sixfold.training.distributed import joined, whole
+from sixfold.tasks.translation import TranslationTask
+from sixfold.training.distributed import full_tensor, process_group
 from sixfold.training.loop import train
 from sixfold.training.state import State
 
@@ -30,27 +31,28 @@ SHAPE = replace(
 def make(group, sharded=False, packed=False):
     """The model, and what it was trained on: pairs of each step, as this process saw them."""
     config = TrainingConfig(steps=STEPS, warmup=2, learning_rate=1e-2, sharded=sharded)
-    store = make_store([(n % 30 + 1, n % 23 + 2) for n in range(141)])
-    order = Order(130, 4, 1, group.rank, group.ranks, packed=packed)
-    loader = Loader(store, order, lambda examples: collate(examples, SHAPE))
+    examples = make_examples([(n % 30 + 1, n % 23 + 2) for n in range(141)])
+    plan = BatchPlan(130, 4, 1, group.rank, group.ranks, packed=packed)
+    task = TranslationTask(("", ""), loss=token_loss(config))
+    loader = Loader(examples, plan, lambda batch: task.collate(batch, SHAPE))
     # In double precision: AdamW divides by the size of a gradient, and so magnifies what rounding did to a small one.
     torch.set_default_dtype(torch.float64)
     try:
-        state = State(build(SHAPE), config, group=group)
+        state = State(build(SHAPE), config, task.loss, group=group)
         seen = [metrics.tokens for metrics in islice(train(state, loader, SHAPE, config), STEPS)]
     finally:
         torch.set_default_dtype(torch.float32)
-    return {name: whole(weight.detach()).clone() for name, weight in state.weights.items()}, seen
+    return {name: full_tensor(weight.detach()).clone() for name, weight in state.weights.items()}, seen
 
 
 def work(rank, ranks, port, files):
     """What torchrun tells its processes, and that it keeps the meeting point itself."""
     told = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": ranks, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
     os.environ |= {name: str(value) for name, value in told.items()} | {"TORCHELASTIC_USE_AGENT_STORE": "True"}
-    with joined(torch.device("cpu")) as group:
+    with process_group(torch.device("cpu")) as group:
         for path, sharded, packed in zip(files, (False, True, False), (False, False, True), strict=True):
             weights, _ = make(group, sharded, packed)
-            if group.leads:
+            if group.is_leader:
                 save_file(weights, path)
 
 

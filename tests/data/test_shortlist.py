@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sixfold.data.shortlist import Meetings, Options, build, learn, merge, steps, suited
-from sixfold.data.tokens import Part, Store
+from sixfold.data.examples import ExampleSet, Part
+from sixfold.data.shortlist import Cooccurrences, Options, build, learn, merge, options_for, steps
+from sixfold.data.store import Column, TokenStore
 
 EOS, NAME = 2, 5
 VOCAB = 700
@@ -16,11 +17,12 @@ FILLERS = range(610, 620)  # stand in targets for no reason
 
 
 def store_of(pairs):
-    """As `tokenize` writes them: sources end in <eos>, targets are bare."""
-    sides = [[*source, EOS] for source, _ in pairs], [list(target) for _, target in pairs]
-    ids = [np.array([piece for row in side for piece in row], np.uint16) for side in sides]
-    ends = [np.cumsum([len(row) for row in side], dtype=np.int64) for side in sides]
-    return Store(*ids, *ends, np.arange(1, len(pairs) + 1), (), [len(pairs)], 0)
+    """Examples of these pairs, as `tokenize` stores them."""
+    columns = {}
+    for side, name in enumerate(("source", "target")):
+        ids = np.array([piece for pair in pairs for piece in pair[side]], np.uint16)
+        columns[name] = Column(ids, np.cumsum([len(pair[side]) for pair in pairs], dtype=np.int64))
+    return ExampleSet.of_store(TokenStore(columns, np.arange(1, len(pairs) + 1), (), [len(pairs)]), (1, 1))
 
 
 def made_up(count, seed=1, longest=12):
@@ -59,8 +61,10 @@ def test_rates_are_those_of_plain_loops():
                     linked[piece, word] += rates[piece, word] / called
         seen = Counter(piece for source, _ in pairs for piece in source)
         rates = {link: count / seen[link[0]] for link, count in linked.items()}
-    meetings = Meetings.of(store_of(made_up(60)), np.arange(60), VOCAB, EOS, np.array([EOS]), np.empty(0, int))
-    found = [dict(zip(*each, strict=True)) for each in learn(meetings, VOCAB, 3, lambda _: None)]
+    cooccurrences = Cooccurrences.of(
+        store_of(made_up(60)), np.arange(60), VOCAB, EOS, np.array([EOS]), np.empty(0, int)
+    )
+    found = [dict(zip(*each, strict=True)) for each in learn(cooccurrences, VOCAB, 3, lambda _: None)]
     for (piece, word), rate in rates.items():
         assert found[piece].get(word, 0.0) == pytest.approx(rate, rel=1e-3, abs=2e-5)
     assert sum(map(len, found)) <= len(rates)
@@ -120,7 +124,7 @@ def test_pieces_that_targets_hold_may_be_copied():
 
 def test_the_most_frequent_targets_and_eos_are_always_there(learnt):
     shortlist = build(learnt, VOCAB, EOS, options=[Options(frequent=10)])
-    most = [piece for piece, _ in Counter(learnt.target.tolist()).most_common(10)]
+    most = [piece for piece, _ in Counter(learnt.store.columns["target"].ids.tolist()).most_common(10)]
     assert shortlist.always.tolist() == sorted([EOS, *most])
     assert shortlist.candidates([]).tolist() == sorted([EOS, *most])
     assert not np.isin(shortlist.targets, shortlist.always).any()
@@ -143,7 +147,7 @@ def test_the_same_store_gives_the_same_lists_and_tells_how_far_it_is(learnt):
 
 def test_short_pairs_are_learnt_from_first():
     pairs = made_up(200)
-    links = int(np.sum(np.prod(store_of(pairs).lengths(), axis=0, dtype=np.int64)))
+    links = int(np.sum(np.prod(list(store_of(pairs).lengths().values()), axis=0, dtype=np.int64)))
     long = store_of([([630, *range(10, 200)], [640, *range(310, 500)]), *pairs])
     enough, spent = (
         build(long, VOCAB, EOS, options=[Options(frequent=0, links=links + more)]) for more in (192 * 192, 0)
@@ -170,12 +174,13 @@ def test_merged_lists_hold_what_either_holds(learnt):
 
 def test_both_directions_have_lists_of_their_own_and_the_tag_brings_what_is_always_there(learnt):
     there, back = 6, 7  # the tags
-    store = replace(learnt, readings=(Part(0, False, (there,)), Part(0, True, (back,))), eos=EOS)
+    forward, backward = ("source", "target"), ("target", "source")
+    store = replace(learnt, parts=(Part(0, forward, ((there,), ())), Part(0, backward, ((back,), ()))))
     told: list[int] = []
     both = build(store, VOCAB, EOS, told.append)
     assert sum(told) == steps(store, VOCAB) == 2 * steps(learnt, VOCAB)
     alone = build(learnt, VOCAB, EOS)
-    turned = build(replace(learnt, readings=(Part(0, True),), eos=EOS), VOCAB, EOS)
+    turned = build(replace(learnt, parts=(Part(0, backward, ((), ())),)), VOCAB, EOS)
     for piece in SOURCES:
         assert listed(both, piece) == listed(alone, piece)  # a source of the one is never a source of the other
     assert set(both.always) == set(alone.always) & set(turned.always)
@@ -191,5 +196,5 @@ def test_both_directions_have_lists_of_their_own_and_the_tag_brings_what_is_alwa
 
 
 def test_lists_grow_with_the_vocabulary_and_for_what_is_written_without_spaces():
-    assert [suited(vocab, "en").candidates for vocab in (4000, 16000, 32000)] == [400, 400, 800]
-    assert [suited(vocab, "zh").candidates for vocab in (4000, 16000, 32000)] == [640, 640, 1280]
+    assert [options_for(vocab, "en").candidates for vocab in (4000, 16000, 32000)] == [400, 400, 800]
+    assert [options_for(vocab, "zh").candidates for vocab in (4000, 16000, 32000)] == [640, 640, 1280]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from small_runs import shared_toy
+from small_tasks import TextBatch, token_loss
 
 from sixfold import modelfile
 from sixfold.config import ModelConfig, TrainingConfig
@@ -14,7 +15,7 @@ from sixfold.decoding.options import SearchOptions
 from sixfold.decoding.search import beam_search, greedy
 from sixfold.model.stepper import translate_stepper
 from sixfold.model.transformer import build, load_weights
-from sixfold.training.batch import Batch, pair_batch
+from sixfold.tasks.translation import pair_batch
 from sixfold.training.loop import train
 from sixfold.training.state import State
 
@@ -27,10 +28,10 @@ SHAPE = ModelConfig(
 
 
 def decode(model, shape, sources, search=greedy):
-    source, _, padding = pair_batch([(source, []) for source in sources], shape).inputs
-    stepper = translate_stepper(model, source, padding, 48)
-    found = search(stepper, torch.full((len(sources),), shape.bos), shape.eos, SearchOptions(max_length=48))
-    return [(each if search is greedy else each[0]).tokens for each in found]
+    batch = pair_batch([(source, []) for source in sources], shape)
+    stepper = translate_stepper(model, batch.source, batch.source_padding, 48)
+    results = search(stepper, torch.full((len(sources),), shape.bos), shape.eos, SearchOptions(max_length=48))
+    return [(result if search is greedy else result[0]).tokens for result in results]
 
 
 def sequences(seed, shape):
@@ -50,7 +51,7 @@ def test_it_learns_to(task):
 
     model = build(SHAPE, seed=1)
     config = TrainingConfig(steps=500, learning_rate=3e-3, warmup=60, schedule="cosine", label_smoothing=0.0)
-    for _ in train(State(model, config), batches(), SHAPE, config):
+    for _ in train(State(model, config, token_loss(config)), batches(), SHAPE, config):
         pass
     sources = [next(unseen) for _ in range(300)]
     right = [
@@ -85,8 +86,9 @@ def test_a_decoder_learns_to_count():
     rows = torch.tensor([[4 + (start + step) % 20 for step in range(9)] for start in range(20)])
     model = build(shape, seed=1)
     config = TrainingConfig(steps=150, learning_rate=5e-3, warmup=20, schedule="cosine", label_smoothing=0.0)
-    step = [Batch((rows[:, :-1],), torch.arange(20 * 8), rows[:, 1:].flatten())]
-    losses = [metrics.loss.item() for metrics in train(State(model, config), [step] * 150, shape, config)]
+    step = [TextBatch(tokens=rows[:, :-1], labels=rows[:, 1:].flatten(), label_positions=torch.arange(20 * 8))]
+    state = State(model, config, token_loss(config))
+    losses = [metrics.loss.item() for metrics in train(state, [step] * 150, shape, config)]
     assert losses[-1] < 0.1 < losses[0]
 
 
@@ -100,8 +102,9 @@ def test_an_encoder_learns_to_fill_in_a_mask():
     whole = torch.tensor([[4 + (start + step) % 19 for step in range(7)] for start in range(19)])
     masked = whole.clone()
     masked[:, 3] = 3
-    batch = Batch((masked,), 3 + 7 * torch.arange(19), whole[:, 3])
+    batch = TextBatch(tokens=masked, labels=whole[:, 3], label_positions=3 + 7 * torch.arange(19))
     model = build(shape, seed=1)
     config = TrainingConfig(steps=150, learning_rate=3e-3, warmup=20, schedule="cosine", label_smoothing=0.0)
-    losses = [metrics.loss.item() for metrics in train(State(model, config), [[batch]] * 150, shape, config)]
+    state = State(model, config, token_loss(config))
+    losses = [metrics.loss.item() for metrics in train(state, [[batch]] * 150, shape, config)]
     assert losses[-1] < 0.1 < losses[0]

@@ -17,8 +17,9 @@ from sixfold.config import Config, DataConfig, ModelConfig, TokenizerConfig, Tra
 from sixfold.explorer.forward import forward
 from sixfold.model.transformer import build, weights_of
 from sixfold.modelfile import Shortlist
+from sixfold.tasks.loss import TokenLoss
+from sixfold.tasks.translation import pair_batch
 from sixfold.text.learn import train_tokenizer
-from sixfold.training.batch import pair_batch
 from sixfold.training.loop import train
 from sixfold.training.state import State
 
@@ -48,7 +49,7 @@ def learn():
             yield [pair_batch([example() for _ in range(48)], config.model)]
 
     model = build(config.model, seed=1)
-    for _ in train(State(model, TRAINING), batches(), config.model, TRAINING):
+    for _ in train(State(model, TRAINING, TokenLoss(TRAINING.label_smoothing)), batches(), config.model, TRAINING):
         pass
     return config, weights_of(model), tokenizer
 

@@ -11,8 +11,9 @@ from sixfold import Translator, modelfile
 from sixfold.cli.main import main
 from sixfold.model.transformer import build
 from sixfold.reports import run_record
-from sixfold.training.evaluate import TextSet, Validator
-from sixfold.training.session import Sitting
+from sixfold.tasks.translation import DevSet, TranslationValidator
+from sixfold.training.distributed import SINGLE_PROCESS
+from sixfold.training.session import TrainingSession
 
 SETTINGS = [
     "model.d_model=32", "model.heads=2", "model.d_ff=64", "model.encoder_layers=1", "model.decoder_layers=1",
@@ -173,14 +174,14 @@ def test_a_run_both_ways_goes_on_where_it_was_stopped(folder, trained, capsys):
     few = settings(*SETTINGS, "training.checkpoint_every=20")
     words = ["train", folder / "both.toml", "--out", folder / "stopped", "--device", "cpu", *few]
 
-    def stop_once(self, log, look=Sitting.look):
+    def stop_once(self, log, read_metrics=TrainingSession.read_metrics):
         if self.state.step == 50 and not (folder / "once").exists():
             (folder / "once").touch()
             self.display.interrupt.asked = True
-        return look(self, log)
+        return read_metrics(self, log)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Sitting, "look", stop_once)
+        patch.setattr(TrainingSession, "read_metrics", stop_once)
         assert "stopped at step 50" in run_here(capsys, *words).err
     run_here(capsys, *words)
     weights = [modelfile.load(each / "model.safetensors").weights() for each in (folder / "stopped", trained)]
@@ -225,10 +226,11 @@ def test_a_flag_asks_for_both_ways(folder, tmp_path, capsys):
 def test_validation_reads_what_the_model_has_learnt_to_read(trained):
     file = modelfile.load(trained / "model.safetensors")
     model = build(file.config.model)
-    validator = Validator(model, file.config.model, file.tokenizer, file.config.training)
+    shape = file.config.model
+    validator = TranslationValidator(model, shape, file.tokenizer, file.config.training, SINGLE_PROCESS)
     for (source, target), text in ((("zh", "en"), "我爱猫"), (("en", "zh"), "I love cats")):
-        texts = TextSet("some", [text], [""], (source, target))
-        assert validator.read(texts) == [[file.tokenizer.tag(target), *file.tokenizer.encode(text)]]
+        dev_set = DevSet("some", [text], [""], (source, target))
+        assert validator.encode_sources(dev_set) == [[file.tokenizer.tag(target), *file.tokenizer.encode(text)]]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from steps_of_ranks import STEPS, make
 
 from sixfold import modelfile, tensorfile
 from sixfold.cli.main import main
-from sixfold.training.distributed import ALONE
+from sixfold.training.distributed import SINGLE_PROCESS
 
 HERE = Path(__file__).parent
 ENVIRONMENT = {
@@ -42,10 +42,10 @@ def test_steps_of_many_are_steps_of_one(ranks, tmp_path):
     files = [str(tmp_path / f"{name}.safetensors") for name in ("ddp", "fsdp", "packed")]
     command = [sys.executable, str(HERE.parent / "steps_of_ranks.py"), str(ranks), *files]
     subprocess.run(command, env=ENVIRONMENT, check=True, timeout=120)
-    alone, tokens = make(ALONE)
+    alone, tokens = make(SINGLE_PROCESS)
     assert len(tokens) == STEPS
     assert min(tokens) < 0.9 * max(tokens)
-    for file, expected in zip(files, (alone, alone, make(ALONE, packed=True)[0]), strict=True):
+    for file, expected in zip(files, (alone, alone, make(SINGLE_PROCESS, packed=True)[0]), strict=True):
         for name, weight in load_file(file).items():
             assert weight.dtype == torch.float64
             torch.testing.assert_close(weight, expected[name], rtol=0, atol=1e-10, msg=f"{file} {name}")

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 import torch
 from small_models import SMALL, random_model
+from small_tasks import token_loss
 
 from sixfold import modelfile
 from sixfold.cli.main import main
 from sixfold.config import TrainingConfig
 from sixfold.model.transformer import build, load_weights
+from sixfold.tasks.translation import pair_batch
 from sixfold.training import lora
-from sixfold.training.batch import pair_batch
 from sixfold.training.loop import train
 from sixfold.training.state import State
 
@@ -102,7 +103,7 @@ def test_what_lora_has_learnt_is_merged_into_the_weights_it_stands_beside():
     config = TrainingConfig(steps=5, warmup=1, learning_rate=1e-2, lora=3, ema=0.0)
     start = random_model(EXACT)
     begun = {name: weight.detach().clone() for name, weight in start.named_parameters()}
-    state = State(start, config)
+    state = State(start, config, token_loss(config))
     merged = lora.merge(state.model, state.weights)
     assert merged.keys() == begun.keys()
     assert all(torch.equal(merged[name], begun[name]) for name in begun), "it begins as it was"

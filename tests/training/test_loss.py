@@ -1,4 +1,4 @@
-"""The loss in pieces is the loss; R-Drop and recomputation are what their definitions say."""
+"""The loss in chunks is the loss; R-Drop and recomputation are what their definitions say."""
 
 from dataclasses import replace
 
@@ -6,11 +6,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 from small_models import SMALL, random_model
+from small_tasks import token_loss
 
 from sixfold.config import TrainingConfig
-from sixfold.training import loss as losses
-from sixfold.training.batch import pair_batch
-from sixfold.training.loop import add_gradients, loss_of, train
+from sixfold.tasks import loss as losses
+from sixfold.tasks.translation import pair_batch
+from sixfold.training.loop import add_gradients, train
 from sixfold.training.state import Guard, State
 
 pytestmark = pytest.mark.usefixtures("double_precision")
@@ -30,41 +31,42 @@ def assert_same(one, other, tolerance=1e-6):
         torch.testing.assert_close(one[name], other[name], rtol=0, atol=tolerance, msg=name)
 
 
-@pytest.mark.parametrize("piece", [1, 50, 10**9])
+@pytest.mark.parametrize("logits_per_chunk", [1, 50, 10**9])
 @pytest.mark.parametrize("shape", [EXACT, replace(EXACT, output_bias=True, tie_output=False)])
-def test_the_loss_in_pieces_is_torchs_cross_entropy_with_its_gradients(piece, shape, monkeypatch):
-    monkeypatch.setitem(losses.PIECE, "cpu", piece)
+def test_the_loss_in_chunks_is_torchs_cross_entropy_with_its_gradients(logits_per_chunk, shape, monkeypatch):
+    monkeypatch.setitem(losses.LOGITS_PER_CHUNK, "cpu", logits_per_chunk)
     model = random_model(shape)
     batch = pair_batch(PAIRS, shape)
-    logits = model(*batch.inputs).flatten(0, 1)[batch.places]
+    logits = model.output(model.hidden(**batch.inputs)).flatten(0, 1)[batch.label_positions]
     expected = F.cross_entropy(logits, batch.labels, label_smoothing=0.1, reduction="sum")
     expected.backward()
-    wanted = gradients(model)
-    found = loss_of(State(model, CONFIG), batch)
-    found.backward()
-    assert found.item() == pytest.approx(expected.item(), rel=1e-6)
-    assert_same(gradients(model), wanted, 1e-5)
+    expected_gradients = gradients(model)
+    loss = token_loss(CONFIG)(model, batch)
+    loss.backward()
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
+    assert_same(gradients(model), expected_gradients, 1e-5)
 
 
 def test_rdrop_is_the_mean_loss_of_two_passes_and_their_divergence(monkeypatch):
-    monkeypatch.setitem(losses.PIECE, "cpu", 60)
+    monkeypatch.setitem(losses.LOGITS_PER_CHUNK, "cpu", 60)
     model = random_model(replace(SMALL, dropout=0.3)).train()
     batch = pair_batch(PAIRS, SMALL)
     torch.manual_seed(3)
-    found = loss_of(State(model, replace(CONFIG, rdrop=2.0)), batch)
-    found.backward()
+    loss = token_loss(replace(CONFIG, rdrop=2.0))(model, batch)
+    loss.backward()
     got = gradients(model)
     torch.manual_seed(3)
-    twice = [None if each is None else torch.cat([each, each]) for each in batch.inputs]
-    one, other = model(*twice).unflatten(0, (2, -1)).flatten(1, 2)[:, batch.places].unbind(0)
-    p, q = one.log_softmax(-1), other.log_softmax(-1)
+    twice = {name: None if tensor is None else torch.cat([tensor, tensor]) for name, tensor in batch.inputs.items()}
+    logits = model.output(model.hidden(**twice)).unflatten(0, (2, -1)).flatten(1, 2)
+    first, second = logits[:, batch.label_positions].unbind(0)
+    p, q = first.log_softmax(-1), second.log_softmax(-1)
     divergence = (
         F.kl_div(p, q, reduction="sum", log_target=True) + F.kl_div(q, p, reduction="sum", log_target=True)
     ) / 2
-    each = [F.cross_entropy(x, batch.labels, label_smoothing=0.1, reduction="sum") for x in (one, other)]
+    each = [F.cross_entropy(x, batch.labels, label_smoothing=0.1, reduction="sum") for x in (first, second)]
     expected = sum(each) / 2 + 2.0 * divergence
     expected.backward()
-    assert found.item() == pytest.approx(expected.item(), rel=1e-5)
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
     assert_same(got, gradients(model), 1e-4)
 
 
@@ -73,29 +75,29 @@ def test_recomputed_layers_give_the_same_gradients_dropout_included():
     found = []
     for recompute in (False, True):
         model = random_model(replace(SMALL, dropout=0.2)).train()
-        state = State(model, replace(CONFIG, recompute=recompute))
+        state = State(model, replace(CONFIG, recompute=recompute), token_loss(CONFIG))
         torch.manual_seed(1)
-        loss_of(state, batch).backward()
+        state.module(batch).backward()
         found.append(gradients(model))
     assert_same(*found)
 
 
 def test_a_batch_that_does_not_fit_is_split_and_counts_as_one(monkeypatch):
     model = random_model(EXACT)
-    state, batch = State(model, CONFIG), pair_batch(PAIRS, EXACT)
-    loss = add_gradients(state, [batch], batch.tokens, CONFIG)
+    state, batch = State(model, CONFIG, token_loss(CONFIG)), pair_batch(PAIRS, EXACT)
+    loss = add_gradients(state, [batch], len(batch.labels), CONFIG)
     whole = gradients(model)
     sizes = []
-    honest = losses.Objective.__call__
+    original = losses.TokenLoss.of_hidden
 
     def only_small_ones(self, hidden, labels, projection):
         sizes.append(len(labels))
         if len(labels) > 7:
             raise torch.OutOfMemoryError
-        return honest(self, hidden, labels, projection)
+        return original(self, hidden, labels, projection)
 
-    monkeypatch.setattr(losses.Objective, "__call__", only_small_ones)
-    assert add_gradients(state, [batch], batch.tokens, CONFIG).item() == pytest.approx(loss.item(), abs=1e-6)
+    monkeypatch.setattr(losses.TokenLoss, "of_hidden", only_small_ones)
+    assert add_gradients(state, [batch], len(batch.labels), CONFIG).item() == pytest.approx(loss.item(), abs=1e-6)
     assert_same(gradients(model), whole)
     assert sizes == [16, 10, 3, 7, 2, 4]  # the whole, its first half, then one pair after another
 
@@ -104,14 +106,15 @@ def test_a_pair_that_never_fits_is_named(monkeypatch):
     def never(*_):
         raise torch.OutOfMemoryError
 
-    monkeypatch.setattr(losses.Objective, "__call__", never)
-    with pytest.raises(Exception, match="a single pair of 7 tokens does not fit"):
-        next(train(State(random_model(EXACT), CONFIG), [[pair_batch(PAIRS, EXACT)]], EXACT, CONFIG))
+    monkeypatch.setattr(losses.TokenLoss, "of_hidden", never)
+    with pytest.raises(Exception, match="a single example of 7 tokens does not fit"):
+        state = State(random_model(EXACT), CONFIG, token_loss(CONFIG))
+        next(train(state, [[pair_batch(PAIRS, EXACT)]], EXACT, CONFIG))
 
 
 def test_a_bad_step_changes_no_weight_and_no_moment():
     model = random_model(EXACT)
-    state = State(model, CONFIG)
+    state = State(model, CONFIG, token_loss(CONFIG))
     good = pair_batch(PAIRS, EXACT)
     steps = train(state, [[good]] * 3, EXACT, CONFIG)
     next(steps)
@@ -145,7 +148,7 @@ def test_the_average_follows_the_weights_and_forgets_its_start():
     config = replace(CONFIG, steps=60, ema=0.9, schedule="constant", learning_rate=1e-3)
     model = random_model(EXACT)
     start = {name: weight.detach().clone() for name, weight in model.named_parameters()}
-    state = State(model, config)
+    state = State(model, config, token_loss(config))
     history = []
     for _ in train(state, [[pair_batch(PAIRS, EXACT)]] * 60, EXACT, config):
         history.append({name: weight.detach().clone() for name, weight in model.named_parameters()})

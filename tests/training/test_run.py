@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from small_models import SMALL, random_model
+from small_tasks import token_loss
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from sixfold import files, modelfile, tensorfile
@@ -18,9 +19,10 @@ from sixfold.cli.main import main
 from sixfold.config import TrainingConfig, to_dict
 from sixfold.data import corpus
 from sixfold.reports.run_record import read as read_records
+from sixfold.tasks.loss import TokenLoss
+from sixfold.tasks.translation import TranslationValidator
 from sixfold.training import checkpoint, loop
 from sixfold.training.checkpoint import Progress
-from sixfold.training.evaluate import Validator
 from sixfold.training.run_folder import claim
 from sixfold.training.schedule import learning_rate
 from sixfold.training.state import State
@@ -286,7 +288,7 @@ def forget_the_end(folder: Path):
 
 def test_a_checkpoint_of_a_later_step_does_not_outlive_the_one_that_was_gone_on_from(tmp_path):
     """It is damaged, or of a past that the run went back from; kept by its number, it would crowd out the good ones."""
-    state = State(random_model(SMALL), TrainingConfig())
+    state = State(random_model(SMALL), TrainingConfig(), token_loss(TrainingConfig()))
     (tmp_path / "step-000000030.safetensors").write_bytes(b"damaged")
     for state.step in (0, 5, 10):
         checkpoint.save(tmp_path, state, Progress(), keep=2)
@@ -348,16 +350,16 @@ def test_every_pair_in_the_dev_set_leaves_nothing_to_learn(command, pairs, capsy
 def test_an_interrupt_in_the_middle_of_a_validation_owes_it(command, pairs, capsys, monkeypatch):
     """Stopped, it saves and goes; started again, it validates first, and all ends as if nothing had been."""
     run(command(steps=20, out="whole"), capsys)
-    honest = Validator.translate
+    original = TranslationValidator.translate
     calls = []
 
     def interrupted(self, texts, beam):
         calls.append(beam)
         if len(calls) == 2:
-            self.check.__self__.asked = True  # as Ctrl-C does
-        return honest(self, texts, beam)
+            self.check_stop.__self__.asked = True  # as Ctrl-C does
+        return original(self, texts, beam)
 
-    monkeypatch.setattr(Validator, "translate", interrupted)
+    monkeypatch.setattr(TranslationValidator, "translate", interrupted)
     assert "stopped at step 20" in run(command(steps=20, out="stopped"), capsys).err
     run(command(steps=20, out="stopped"), capsys)
     whole, stopped = (modelfile.load(pairs / out / "model.safetensors") for out in ("whole", "stopped"))
@@ -432,17 +434,21 @@ def test_a_recipe_names_corpora_settings_and_what_to_expect(pairs, tmp_path, cap
 
 def test_a_bad_loss_is_skipped_then_undone_naming_the_lines(command, pairs, capsys, monkeypatch):
     """The data goes on behind the batches that did the harm, and the weights are those of the last checkpoint."""
-    honest = loop.loss_of
+    original = loop.add_gradient
     calls = []
 
-    def sometimes_nan(state, batch):
+    def sometimes_nan(state, *arguments):
         calls.append(state.step)
-        poisoned = len(calls) == 4 or 12 <= len(calls) <= 16
-        return honest(state, batch) * (float("nan") if poisoned else 1.0)
+        loss = original(state, *arguments)
+        if len(calls) == 4 or 12 <= len(calls) <= 16:
+            for weight in state.weights.values():
+                weight.grad.fill_(float("nan"))
+            return loss * float("nan")
+        return loss
 
-    monkeypatch.setattr(loop, "loss_of", sometimes_nan)
+    monkeypatch.setattr(loop, "add_gradient", sometimes_nan)
     said = run(command("--set", "training.micro_tokens=0", steps=20), capsys).err
-    assert re.search(r"step 4: loss nan: skipped; its \d+ pairs begin with train\.zh:\d+, train\.zh:\d+", said)
+    assert re.search(r"step 4: loss nan: skipped; its \d+ examples begin with train\.zh:\d+, train\.zh:\d+", said)
     assert said.count("skipped; its") == 6
     assert "went back to step 15; the data goes on" in said
     assert calls == [*range(1, 17), *range(16, 21)]
@@ -456,7 +462,9 @@ def test_a_bad_loss_is_skipped_then_undone_naming_the_lines(command, pairs, caps
 
 
 def test_a_loss_that_explodes_for_ever_ends_the_run_with_a_hint(command, capsys, monkeypatch):
-    monkeypatch.setattr(loop, "loss_of", lambda state, batch: sum(w.sum() for w in state.weights.values()) * np.nan)
+    monkeypatch.setattr(
+        TokenLoss, "__call__", lambda _, model, batch: sum(w.sum() for w in model.parameters()) * np.nan
+    )
     assert "explodes again and again" in complaint(command(steps=60), capsys)
 
 

@@ -4,16 +4,17 @@ from dataclasses import replace
 import pytest
 import torch
 from small_models import SMALL, random_model
+from small_tasks import token_loss
 
 from sixfold.config import TrainingConfig
+from sixfold.model.precision import compute_type, library_settings
 from sixfold.model.transformer import build, weights_of
+from sixfold.tasks.loss import smoothed_cross_entropy
+from sixfold.tasks.translation import TranslationTask, pair_batch
 from sixfold.training import defaults
-from sixfold.training.batch import pair_batch
-from sixfold.training.evaluate import rank_of
 from sixfold.training.loop import train
-from sixfold.training.loss import smoothed_cross_entropy
 from sixfold.training.schedule import learning_rate
-from sixfold.training.state import State, compute_type, library_settings
+from sixfold.training.state import State
 
 PAIRS = [([5, 6, 7], [8, 9]), ([4], [10, 11, 12, 13, 14, 15]), ([6, 6], [7]), ([9, 8, 7, 6, 5, 4], [4, 5, 6])]
 CONFIG = TrainingConfig(steps=1, warmup=1, learning_rate=1e-2)
@@ -21,7 +22,7 @@ EXACT = replace(SMALL, dropout=0.0)
 
 
 def step(micro_batches, config=CONFIG):
-    (metrics,) = train(State(random_model(EXACT), config), [micro_batches], EXACT, config)
+    (metrics,) = train(State(random_model(EXACT), config, token_loss(config)), [micro_batches], EXACT, config)
     return metrics
 
 
@@ -83,7 +84,7 @@ def test_the_same_seed_trains_the_same_weights():
     def final():
         model = build(SMALL, seed=1)
         config = TrainingConfig(steps=5, warmup=2)
-        for _ in train(State(model, config), [[pair_batch(PAIRS, SMALL)]] * 5, SMALL, config):
+        for _ in train(State(model, config, token_loss(config)), [[pair_batch(PAIRS, SMALL)]] * 5, SMALL, config):
             pass
         return weights_of(model)
 
@@ -112,7 +113,11 @@ def test_the_kept_model_is_not_chosen_by_a_bleu_that_is_noise():
     late = {"bleu": 2.00, "chrf": 14.8, "loss": 4.25}
     good = {"bleu": 30.1, "chrf": 55.0, "loss": 1.5}
     best = {"bleu": 30.2, "chrf": 54.9, "loss": 1.6}
-    by_auto = [rank_of(scores, TrainingConfig().score) for scores in (early, late, good, best)]
+
+    def rank_of(values, measure):
+        return TranslationTask(("", "")).rank(values, TrainingConfig(score=measure))
+
+    by_auto = [rank_of(values, "auto") for values in (early, late, good, best)]
     assert by_auto == sorted(by_auto)
     assert rank_of({**late, "bleu": 9.9}, "auto") < rank_of({**early, "bleu": 10.1}, "auto")
     assert rank_of(early, "bleu") > rank_of(late, "bleu"), "who asks for BLEU gets it"
@@ -124,7 +129,7 @@ def test_the_kept_model_is_not_chosen_by_a_bleu_that_is_noise():
 def test_weight_decay_spares_norms_biases_and_tables(option):
     """With a gradient of zero, AdamW changes a weight by its decay alone."""
     config = replace(CONFIG, weight_decay=0.1, ema=0.0)
-    state = State(random_model(replace(EXACT, **option)), config)
+    state = State(random_model(replace(EXACT, **option)), config, token_loss(config))
     before = {name: weight.detach().clone() for name, weight in state.weights.items()}
     for weight in state.weights.values():
         weight.grad = torch.zeros_like(weight)

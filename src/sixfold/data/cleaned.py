@@ -21,11 +21,11 @@ import numpy as np
 from sixfold import files
 from sixfold.data.array_log import ArrayLog
 from sixfold.data.cleaning import Cleaner, Report, Seen, hash_of
-from sixfold.data.corpus import Corpus, Fingerprint, Pair
+from sixfold.data.corpus import Corpus, Fingerprint
 
 ROWS_PER_COMMIT = 20_000
 Advance = Callable[[int], None]  # is called with the bytes read from disk; it may raise to stop
-Record = Pair  # a line number and one text for each column
+Record = Any  # a named tuple: `line`, counted from 1, and then one text for each column
 
 
 class RecordReader(Protocol):

@@ -197,9 +197,9 @@ class Seen:
             self._levels.append(level)
 
 
-def hash_of(source: str, target: str) -> bytes:
-    """Eight bytes that pairs share which differ in case and white space only."""
-    plain = f"{_folded(source)}\n{_folded(target)}"
+def hash_of(*texts: str) -> bytes:
+    """Return eight bytes that are the same for records that differ in case and white space only."""
+    plain = "\n".join(map(_folded, texts))
     return hashlib.blake2b(plain.encode("utf-8", "replace"), digest_size=8).digest()
 
 

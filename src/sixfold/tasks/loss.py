@@ -31,7 +31,7 @@ def at_least_float32(x: Tensor) -> Tensor:
 
 
 class _CrossEntropy(torch.autograd.Function):
-    """log Σ exp(x) - Σ p · x for a target distribution p; its gradient is softmax(x) - p. Each is one pass over the logits.
+    """log Σ exp(x) - Σ p · x for a target distribution p, and its gradient softmax(x) - p, each in one pass.
 
     It is written out because the compiler makes three passes for the library's version.
     """
