@@ -1,4 +1,4 @@
-"""Examples of a store: every one is what its row, its roles and its prefixes make it; and those of a translation task."""
+"""Examples are what their rows, roles and prefixes make them; and a translation task gives the right roles."""
 
 from pathlib import Path
 

@@ -78,7 +78,8 @@ class StopHere(Exception):  # noqa: N818
     pass
 
 
-def test_a_store_that_was_interrupted_anywhere_is_the_same_in_the_end(corpora, tokenizer, tmp_path, short_parts):
+@pytest.mark.usefixtures("short_parts")
+def test_a_store_that_was_interrupted_anywhere_is_the_same_in_the_end(corpora, tokenizer, tmp_path):
     _, whole = build(corpora, tokenizer, tmp_path / "whole")
     pick = random.Random(1)
     for _ in range(200):
@@ -162,7 +163,8 @@ def test_a_damaged_array_log_says_what_to_delete(tmp_path):
         ArrayLog(tmp_path / "l", {"a": np.int32})
 
 
-def test_cleaning_makes_the_digests_and_a_sample_while_it_reads(corpora, tmp_path, monkeypatch, short_parts):
+@pytest.mark.usefixtures("short_parts")
+def test_cleaning_makes_the_digests_and_a_sample_while_it_reads(corpora, tmp_path, monkeypatch):
     expected = [corpus.digest() for corpus in corpora]
     monkeypatch.setattr(Corpus, "digest", lambda self: pytest.fail("it is read for its digest alone"))
     kept = clean(corpora, tmp_path / "data", DataConfig(dev_pairs=30))
@@ -194,7 +196,8 @@ def stopped_after(count, monkeypatch):
             yield
 
 
-def test_a_sample_is_the_same_where_cleaning_was_interrupted(corpora, tmp_path, monkeypatch, short_parts):
+@pytest.mark.usefixtures("short_parts")
+def test_a_sample_is_the_same_where_cleaning_was_interrupted(corpora, tmp_path, monkeypatch):
 
     def sample(folder):
         kept = clean(corpora, folder, DataConfig(dev_pairs=30))
@@ -217,7 +220,8 @@ def test_the_same_text_under_another_time_of_change_is_cleaned_to_the_same_place
     assert len(list((tmp_path / "data").glob("clean-*"))) == 1
 
 
-def test_an_interrupted_cleaning_is_not_taken_for_a_complete_one(corpora, tmp_path, monkeypatch, short_parts):
+@pytest.mark.usefixtures("short_parts")
+def test_an_interrupted_cleaning_is_not_taken_for_a_complete_one(corpora, tmp_path, monkeypatch):
     other = DataConfig(max_ratio=3.5)
     expected = clean(corpora, tmp_path / "whole", other)
     clean(corpora, tmp_path / "data")  # so that the digests are known
@@ -264,7 +268,7 @@ def test_a_store_may_have_one_column_or_three(tmp_path, tokenizer):
             for number, line in enumerate(lines(corpus.files[0], advance, fingerprint), start=1):
                 yield Words(number, *line.split())
 
-        def cleaner(self, seen):
+        def cleaner(self, _seen):
             return AnyRecord()
 
     path = tmp_path / "words.txt"

@@ -107,8 +107,8 @@ def test_a_pair_that_never_fits_is_named(monkeypatch):
         raise torch.OutOfMemoryError
 
     monkeypatch.setattr(losses.TokenLoss, "of_hidden", never)
+    state = State(random_model(EXACT), CONFIG, token_loss(CONFIG))
     with pytest.raises(Exception, match="a single example of 7 tokens does not fit"):
-        state = State(random_model(EXACT), CONFIG, token_loss(CONFIG))
         next(train(state, [[pair_batch(PAIRS, EXACT)]], EXACT, CONFIG))
 
 

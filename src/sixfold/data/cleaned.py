@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -28,6 +28,7 @@ Advance = Callable[[int], None]  # is called with the bytes read from disk; it m
 Record = Any  # a named tuple: `line`, counted from 1, and then one text for each column
 
 
+@runtime_checkable
 class RecordReader(Protocol):
     """What a task knows about the raw text: the columns of a record, how to read them, and which records are good."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
@@ -89,6 +89,7 @@ class Validation(NamedTuple):
     summary: str  # the values in one line
 
 
+@runtime_checkable
 class Processes(Protocol):
     """The processes that share the work of a validation; all of them call the same methods in the same order."""
 
@@ -105,6 +106,7 @@ class Processes(Protocol):
         ...
 
 
+@runtime_checkable
 class Validator(Protocol[Dev]):
     """Judges weights with a model of its own, so that the model in training is left alone."""
 
@@ -121,6 +123,7 @@ class Validator(Protocol[Dev]):
         ...
 
 
+@runtime_checkable
 class Task(Protocol[Dev]):
     """What is learnt from the columns of a store, and how a model is judged."""
 
