@@ -61,7 +61,7 @@ class TinyValidator:
     def load(self, weights):
         with torch.no_grad():
             for name, weight in self.model.named_parameters():
-                weight.copy_(torch.as_tensor(np.array(weights[name])))
+                weight.copy_(torch.as_tensor(weights[name]))
 
     @torch.no_grad()
     def validate(self, dev):

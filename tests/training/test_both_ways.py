@@ -177,7 +177,7 @@ def test_a_run_both_ways_goes_on_where_it_was_stopped(folder, trained, capsys):
     def stop_once(self, log, read_metrics=TrainingSession.read_metrics):
         if self.state.step == 50 and not (folder / "once").exists():
             (folder / "once").touch()
-            self.display.interrupt.asked = True
+            self.display.interrupt.requested = True
         return read_metrics(self, log)
 
     with pytest.MonkeyPatch.context() as patch:

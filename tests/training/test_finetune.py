@@ -113,7 +113,8 @@ def test_what_lora_has_learnt_is_merged_into_the_weights_it_stands_beside():
     plain = build(EXACT).eval()
     load_weights(plain, {name: weight.numpy() for name, weight in state.kept_weights.items()})
     state.model.eval()
-    torch.testing.assert_close(plain.hidden(*batch.inputs), state.model.hidden(*batch.inputs), rtol=1e-4, atol=1e-5)
+    expected = state.model.hidden(**batch.inputs)
+    torch.testing.assert_close(plain.hidden(**batch.inputs), expected, rtol=1e-4, atol=1e-5)
     learned = sum(weight.numel() for weight in state.weights.values())
     assert learned < sum(weight.numel() for weight in begun.values())
     assert all(name.endswith((lora.UP, lora.DOWN)) for name in state.weights)
@@ -125,7 +126,7 @@ def test_lora_without_a_model_to_start_from_is_refused(command, capsys):
 
 
 def test_a_large_vocabulary_gets_a_shortlist_and_fine_tuning_adds_to_it(command, pairs, capsys, monkeypatch):
-    monkeypatch.setattr("sixfold.training.run.WORTH_LISTING", 1)
+    monkeypatch.setattr("sixfold.tasks.translation.MIN_VOCAB_FOR_SHORTLIST", 1)
     path = base_model(command, pairs, capsys)
     old = modelfile.load(path).shortlist
     assert old is not None

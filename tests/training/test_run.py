@@ -356,7 +356,7 @@ def test_an_interrupt_in_the_middle_of_a_validation_owes_it(command, pairs, caps
     def interrupted(self, texts, beam):
         calls.append(beam)
         if len(calls) == 2:
-            self.check_stop.__self__.asked = True  # as Ctrl-C does
+            self.check_stop.__self__.requested = True  # as Ctrl-C does
         return original(self, texts, beam)
 
     monkeypatch.setattr(TranslationValidator, "translate", interrupted)

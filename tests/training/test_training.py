@@ -44,12 +44,11 @@ def test_ragged_micro_batches_add_up_to_the_whole_batch(monkeypatch):
 
 def test_teacher_forcing_shifts_the_target():
     batch = pair_batch(PAIRS[:2], EXACT)
-    source, target, padding = batch.inputs
-    assert source.tolist() == [[5, 6, 7, 2], [4, 2, 0, 0]]
-    assert padding.tolist() == [[True] * 4, [True, True, False, False]]
-    assert target.tolist() == [[1, 8, 9, 0, 0, 0, 0], [1, 10, 11, 12, 13, 14, 15]]
+    assert batch.source.tolist() == [[5, 6, 7, 2], [4, 2, 0, 0]]
+    assert batch.source_padding.tolist() == [[True] * 4, [True, True, False, False]]
+    assert batch.target.tolist() == [[1, 8, 9, 0, 0, 0, 0], [1, 10, 11, 12, 13, 14, 15]]
     assert batch.labels.tolist() == [8, 9, 2, 10, 11, 12, 13, 14, 15, 2]
-    assert batch.places.tolist() == [0, 1, 2, 7, 8, 9, 10, 11, 12, 13]
+    assert batch.label_positions.tolist() == [0, 1, 2, 7, 8, 9, 10, 11, 12, 13]
 
 
 def test_the_loss_is_the_definition():

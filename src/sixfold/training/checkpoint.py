@@ -72,7 +72,7 @@ def tensors_of(state: State) -> dict[str, Tensor]:
     """Return every tensor of a state by name: weights, average, guard and optimizer moments."""
     tensors: dict[str, Tensor] = {f"weight/{name}": weight for name, weight in state.weights.items()}
     tensors |= {f"average/{name}": weight for name, weight in state.average.items()}
-    tensors |= {"guard/mean": state.guard.mean, "guard/seen": state.guard.seen}
+    tensors |= {"guard/mean": state.guard.mean, "guard/seen": state.guard.good_steps}
     for name, weight in state.weights.items():
         for kind, tensor in state.optimizer.state.get(weight, {}).items():
             tensors[f"{kind}/{name}"] = tensor

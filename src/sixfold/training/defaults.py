@@ -1,4 +1,4 @@
-"""What the user did not say: preset, vocabulary, batch and length of training, from the corpus and the device."""
+"""Defaults for settings that the user leaves out: preset, vocabulary, batch and steps, by corpus size and device."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sixfold.presets import from_tree, preset
 
 
 class Size(NamedTuple):
-    """What suits corpora of up to so many pairs."""
+    """The defaults for corpora of at most `pairs` pairs."""
 
     pairs: float
     gpu_preset: str
@@ -22,7 +22,7 @@ class Size(NamedTuple):
     vocab: int
     dropout: float
     batch_tokens: int  # on a GPU; a CPU takes a quarter
-    passes: int  # over the corpus, on a GPU; a CPU makes half
+    epochs: int  # on a GPU; a CPU makes half
 
 
 SIZES = (
@@ -32,40 +32,41 @@ SIZES = (
     Size(5e6, "base", "small", 32000, 0.1, 32768, 15),
     Size(float("inf"), "big", "base", 32000, 0.1, 65536, 5),
 )
-FEWEST_STEPS = 25  # between two validations that nobody asked for
+MIN_VALIDATION_INTERVAL = 25  # steps, where the user sets no interval
 
 
 def size_of(pairs: int) -> Size:
+    """Return the defaults for a corpus of this many pairs."""
     return next(size for size in SIZES if pairs <= size.pairs)
 
 
 def preset_name(settings: Mapping[str, Any], pairs: int, device: str) -> str:
-    """As the user said, or as suits the corpus and the device."""
+    """Return the preset that the user names, or the one for this corpus and device."""
     size = size_of(pairs)
     return str(settings.get("preset") or (size.gpu_preset if device == "cuda" else size.cpu_preset))
 
 
 def choose(settings: Mapping[str, Any], pairs: int, device: str) -> Config:
-    """The full configuration; `settings` is what the user said, by section, and wins."""
+    """Return the full configuration; `settings` are those of the user, by section, and take precedence."""
     size = size_of(pairs)
     name = preset_name(settings, pairs, device)
     start = preset(name)
     suggested = {
-        # A tiny model learns little by heart.
+        # A tiny model hardly overfits.
         "model": {"dropout": min(size.dropout, 0.1) if name == "tiny" else size.dropout},
         "tokenizer": {"vocab": min(size.vocab, start.tokenizer.vocab)},
-        # A narrow model bears longer steps.
+        # A narrow model bears a higher learning rate.
         "training": {"schedule": "cosine", "learning_rate": round(1e-3 * math.sqrt(512 / start.model.d_model), 5)},
     }
     return from_tree({**merge(suggested, settings), "preset": name}, "settings")
 
 
 def tune(settings: Mapping[str, Any], start: Config) -> Config:
-    """The configuration of a model that is fine-tuned: its own, a schedule that starts anew, and smaller steps."""
+    """Return the configuration for fine-tuning a model: its own, with a new schedule and a lower learning rate."""
     if "preset" in settings:
         raise ConfigError("preset: expected none beside a model to start from, which has its shape", "leave it out")
     gentle = round(3e-4 * math.sqrt(512 / start.model.d_model), 5)
-    # What is beside the matrices begins at nothing, and bears more.
+    # The low-rank matrices start at zero and bear a higher rate.
     rate = 10 * gentle if settings.get("training", {}).get("lora") else gentle
     own = {
         "model": to_dict(start.model), "tokenizer": to_dict(start.tokenizer),
@@ -76,18 +77,18 @@ def tune(settings: Mapping[str, Any], start: Config) -> Config:
 
 
 def is_packed(config: TrainingConfig, device: str) -> bool:
-    """A CPU gains nothing from batches of one shape, and loses in attention what padding would cost."""
+    """Return whether batches are packed. On a CPU, masks cost more in attention than padding does, so they are not."""
     return config.packing == "on" if config.packing != "auto" else device == "cuda" or config.compile == "on"
 
 
-def complete(config: TrainingConfig, pairs: int, steps_in_a_pass: Callable[[int], int], device: str) -> TrainingConfig:
-    """Fill in the zeros."""
+def complete(config: TrainingConfig, pairs: int, steps_per_epoch: Callable[[int], int], device: str) -> TrainingConfig:
+    """Return the configuration with every 0 that means "chosen" filled in."""
     size = size_of(pairs)
     batch = config.batch_tokens or (size.batch_tokens if device == "cuda" else size.batch_tokens // 4)
-    passes = size.passes if device == "cuda" else size.passes // 2
-    steps = config.steps or max(500, steps_in_a_pass(batch) * passes)
-    # Twenty validations in a run, but in a short one no more than one in 25 steps: each translates the dev set.
-    validate = config.validate_every or max(min(steps, FEWEST_STEPS), min(steps // 20, 2000))
+    epochs = size.epochs if device == "cuda" else size.epochs // 2
+    steps = config.steps or max(500, steps_per_epoch(batch) * epochs)
+    # Twenty validations in a run, but not more often than every 25 steps, as each translates the dev set.
+    validate = config.validate_every or max(min(steps, MIN_VALIDATION_INTERVAL), min(steps // 20, 2000))
     return replace(
         config,
         batch_tokens=batch,

@@ -1,4 +1,4 @@
-"""What a person sees of a run: bars on a terminal, plain lines elsewhere, and files that programs read."""
+"""The output of a run: progress bars on a terminal, plain lines elsewhere, and log files for programs."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from sixfold.reports.run_record import duration
 from sixfold.training.interrupt import Interrupt
 from sixfold.training.tensorboard import EventFile
 
-PATIENCE = 30.0  # seconds between two plain lines
+SECONDS_BETWEEN_LINES = 30.0  # where there is no terminal
 
 
 class Display:
-    """Messages go to standard error. Of several processes all but one are quiet."""
+    """Prints messages and progress to standard error. Of several processes all but the leader are quiet."""
 
     def __init__(self, interrupt: Interrupt, quiet: bool = False) -> None:
         self.console = Console(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
@@ -36,11 +36,11 @@ class Display:
         self.console.print(text, markup=False)
 
     @contextmanager
-    def reading(self, what: str, size: int) -> Iterator[Advance]:
-        """A bar over bytes; an interrupt ends the reading."""
+    def reading(self, title: str, size: int) -> Iterator[Advance]:
+        """Show a bar while `size` bytes are read. The function that advances it raises Stopped after an interrupt."""
         columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
         with Progress(*columns, console=self.console, transient=True, disable=self._plain) as bar:
-            task = bar.add_task(what, total=size)
+            task = bar.add_task(title, total=size)
 
             def advance(count: int) -> None:
                 self.interrupt.check()
@@ -50,10 +50,11 @@ class Display:
             yield advance
         seconds = time.monotonic() - started
         if seconds > 1:
-            self.say(f"{what}: {seconds:.0f} s")
+            self.say(f"{title}: {seconds:.0f} s")
 
     @contextmanager
-    def training(self, steps: int, done: int) -> Iterator[Board]:
+    def training(self, steps: int, done: int) -> Iterator[StepLine]:
+        """Show the progress of training."""
         text = "{task.description} [dim]{task.fields[text]}"
         columns = (
             TextColumn(text),
@@ -62,15 +63,15 @@ class Display:
             TimeRemainingColumn(elapsed_when_finished=True),
         )
         with Progress(*columns, console=self.console, transient=True, disable=self._plain) as bar:
-            yield Board(self, bar, bar.add_task("training", total=steps, completed=done, text=""))
+            yield StepLine(self, bar, bar.add_task("training", total=steps, completed=done, text=""))
 
     @property
     def _plain(self) -> bool:
         return not self.console.is_terminal
 
 
-class Board:
-    """The line under way while it trains."""
+class StepLine:
+    """The line that shows the current step, its loss and the time left."""
 
     def __init__(self, display: Display, bar: Progress, task: TaskID) -> None:
         self.display, self.bar, self.task = display, bar, task
@@ -80,7 +81,7 @@ class Board:
         text = f"loss {values['loss']:.3f} · {values['tokens_per_s']:,.0f} tok/s · {values['memory']:.1f} GB"
         self.bar.update(self.task, completed=step, text=text)
         now = time.monotonic()
-        if not self.bar.disable or now - self.display.last_line < PATIENCE:
+        if not self.bar.disable or now - self.display.last_line < SECONDS_BETWEEN_LINES:
             return
         self.display.last_line = now
         pace = (now - self.started) / max(1, step - self.first)
@@ -88,7 +89,7 @@ class Board:
 
 
 class Log:
-    """metrics.jsonl, samples.jsonl and TensorBoard's files; of several processes, only the first `writes`."""
+    """Writes metrics.jsonl, samples.jsonl and TensorBoard's files; of several processes, only the leader `writes`."""
 
     def __init__(self, folder: Path, step: int, writes: bool = True) -> None:
         self.writes = writes
@@ -104,7 +105,7 @@ class Log:
             self.events.restart(step + 1)
 
     def go_back(self, step: int) -> None:
-        """Forget what was logged after `step`, which the run has gone back to: each step stands in the log once."""
+        """Remove what was logged after `step`, which the run has gone back to, so that each step is logged once."""
         if self.writes:
             self.file.close()
             self.translations.close()
@@ -131,7 +132,7 @@ class Log:
         self.events.flush()
 
     def samples(self, step: int, samples: Sequence[tuple[str, str, str]]) -> None:
-        """Sources, what they became, and what they should have become."""
+        """Log some sources with their translations and references."""
         if not self.writes:
             return
         named = [dict(zip(("source", "translation", "reference"), each, strict=True)) for each in samples]
@@ -143,12 +144,12 @@ class Log:
 
 
 def _open(path: Path, step: int) -> TextIO:
-    """To write on from `step`: what was logged after it, by a run that was killed or went back, is cut off."""
+    """Open a log to append to it after `step`; later lines, of a run that was killed or went back, are removed."""
     if path.exists():
         with path.open(encoding="utf-8") as file:
             kept = [line for line in file if _step_of(line) <= step]
-        with files.atomic(path) as whole:
-            whole.write("".join(kept).encode())
+        with files.atomic(path) as copy:
+            copy.write("".join(kept).encode())
     return path.open("a", encoding="utf-8")
 
 
@@ -160,7 +161,7 @@ def _step_of(line: str) -> float:
 
 
 def memory() -> float:
-    """GB at the most so far: of the GPU where there is one, else of this process."""
+    """Return the peak memory so far in GB: of the GPU where there is one, else of this process."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
         return float(torch.cuda.max_memory_allocated()) / 1e9

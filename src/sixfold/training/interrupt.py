@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a question that the run asks between two steps, instead of an exception anywhere."""
+"""Ctrl-C and SIGTERM as a flag that a run checks between two steps, instead of an exception at any point."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if 
 
 
 class Stopped(Exception):  # noqa: N818 -- it is no error
-    """The user asked to stop, and there is nothing under way that would have to be saved first."""
+    """Raised when the user asked to stop at a point where nothing has to be saved first."""
 
 
 class Interrupt:
-    """`asked` turns true at the first signal; a second one ends the program at once."""
+    """Sets `requested` at the first signal; a second signal ends the program at once."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.requested = False
         self.before: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupt:
-        if threading.current_thread() is threading.main_thread():  # Python lets no other set handlers
+        if threading.current_thread() is threading.main_thread():  # only the main thread may set handlers
             for number in SIGNALS:
                 self.before[number] = signal.signal(number, self._note)
         return self
@@ -34,10 +34,10 @@ class Interrupt:
             signal.signal(number, handler)
 
     def check(self) -> None:
-        if self.asked:
+        if self.requested:
             raise Stopped
 
     def _note(self, _number: int, _frame: FrameType | None) -> None:
-        if self.asked:
+        if self.requested:
             raise KeyboardInterrupt
-        self.asked = True
+        self.requested = True

@@ -1,4 +1,4 @@
-"""LoRA: weights stay as they are, and a product of two thin matrices beside each of them learns (Hu et al., 2021)."""
+"""LoRA: weights are frozen, and a low-rank product that is added to each of them is learnt (Hu et al., 2021)."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ UP, DOWN = "parametrizations.weight.0.up", "parametrizations.weight.0.down"
 
 
 class LowRank(nn.Module):
-    """W + up · down. `up` begins as zeros, so that the model begins as it was."""
+    """The parametrization W + up · down. `up` starts as zeros, so that the model starts unchanged."""
 
-    def __init__(self, weight: Float[Tensor, "out inside"], rank: int) -> None:
+    def __init__(self, weight: Float[Tensor, "d_out d_in"], rank: int) -> None:
         super().__init__()
-        out, inside = weight.shape
-        self.up = nn.Parameter(weight.new_zeros(out, rank))
-        self.down = nn.Parameter(weight.new_empty(rank, inside))
-        nn.init.normal_(self.down, std=inside**-0.5)
+        d_out, d_in = weight.shape
+        self.up = nn.Parameter(weight.new_zeros(d_out, rank))
+        self.down = nn.Parameter(weight.new_empty(rank, d_in))
+        nn.init.normal_(self.down, std=d_in**-0.5)
 
-    def forward(self, weight: Float[Tensor, "out inside"]) -> Float[Tensor, "out inside"]:
+    def forward(self, weight: Float[Tensor, "d_out d_in"]) -> Float[Tensor, "d_out d_in"]:
         return weight + self.up @ self.down
 
 
 def attach(model: Transformer, rank: int, seed: int) -> None:
-    """To every matrix of attention and feed-forward; all else is frozen."""
+    """Add low-rank matrices to every matrix of attention and feed-forward, and freeze all other weights."""
     torch.manual_seed(seed)
     for weight in model.parameters():
         weight.requires_grad_(False)
@@ -44,12 +44,12 @@ def attach(model: Transformer, rank: int, seed: int) -> None:
 
 
 def merge(model: Transformer, learned: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """All weights under their plain names, with what was `learned` added in."""
+    """Return all weights under their names in the model, with the `learned` products added."""
     merged = {}
     for name, weight in model.named_parameters():
         if name.endswith(ORIGINAL):
-            place = name.removesuffix(ORIGINAL)
-            merged[f"{place}weight"] = weight.detach() + learned[place + UP] @ learned[place + DOWN]
+            prefix = name.removesuffix(ORIGINAL)
+            merged[f"{prefix}weight"] = weight.detach() + learned[prefix + UP] @ learned[prefix + DOWN]
         elif not name.endswith((UP, DOWN)):
             merged[name] = learned.get(name, weight.detach())
     return merged

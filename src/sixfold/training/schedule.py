@@ -8,7 +8,7 @@ from sixfold.config import TrainingConfig
 
 
 def learning_rate(config: TrainingConfig, d_model: int, step: int) -> float:
-    """Steps count from 1. All but noam peak at `config.learning_rate` when the warm-up ends."""
+    """Return the learning rate of a step, counted from 1. Every schedule but noam peaks at `config.learning_rate`."""
     warmup = max(1, config.warmup)
     warm = min(step / warmup, 1.0)
     if config.schedule == "noam":  # paper eq. 3

@@ -139,7 +139,7 @@ class TrainingSession:
                     if not self.is_time_to_read():
                         continue
                     line.step(state.step, steps, self.read_metrics(log))
-                    self.group_stops = self.group.any(self.display.interrupt.asked)
+                    self.group_stops = self.group.any(self.display.interrupt.requested)
                     if self.went_back():
                         log.go_back(state.step)
                         break
@@ -160,12 +160,12 @@ class TrainingSession:
         every = GPU_STEPS_PER_READING if self.device.type == "cuda" else 1
         config = self.config
         due = any(map(self.is_due, (every, config.validate_every, config.checkpoint_every)))
-        return due or (self.group.ranks == 1 and self.display.interrupt.asked)
+        return due or (self.group.ranks == 1 and self.display.interrupt.requested)
 
     @property
     def stops(self) -> bool:
         """Return whether the user asked to stop; several processes all stop at the same step."""
-        return self.group_stops if self.group.ranks > 1 else self.display.interrupt.asked
+        return self.group_stops if self.group.ranks > 1 else self.display.interrupt.requested
 
     @property
     def is_over(self) -> bool:

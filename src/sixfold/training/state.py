@@ -111,16 +111,16 @@ class Guard:
 
     def __init__(self, device: torch.device) -> None:
         self.mean = torch.zeros((), device=device)  # of the loss of recent good steps
-        self.seen = torch.zeros((), device=device)
+        self.good_steps = torch.zeros((), device=device)
 
     @torch.no_grad()
     def judge(self, loss: Float[Tensor, ""], norm: Float[Tensor, ""]) -> Float[Tensor, ""]:
         """Return 1 for a loss or gradient that is not finite or a loss far above the recent mean, and 0 otherwise."""
-        exploded = (self.seen >= 20) & (loss > torch.maximum(2 * self.mean, self.mean + 2))
+        exploded = (self.good_steps >= 20) & (loss > torch.maximum(2 * self.mean, self.mean + 2))
         bad = exploded | ~loss.isfinite() | ~norm.isfinite()
-        rate = torch.clamp(1 / (self.seen + 1), min=0.02)
+        rate = torch.clamp(1 / (self.good_steps + 1), min=0.02)
         self.mean = torch.where(bad, self.mean, self.mean.lerp(loss, rate))
-        self.seen = self.seen + (~bad).float()
+        self.good_steps = self.good_steps + (~bad).float()
         return bad.float()
 
 

@@ -1,6 +1,6 @@
-"""Curves and sample translations for TensorBoard, written without needing it.
+"""Event files for TensorBoard, with curves and sample translations, written without TensorBoard itself.
 
-An event file is a row of TFRecords, each one protobuf `Event`; of its many fields these few are all that we need.
+An event file is a sequence of TFRecords, each of which is one protobuf `Event`. Only a few of its fields are needed.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pathlib import Path
 CASTAGNOLI = 0x82F63B78  # the polynomial of CRC-32C, lowest bit first
 DT_STRING = 7
 SESSION_START = 1  # of SessionLog
-BUFFER = 2**16
+FLUSH_BYTES = 2**16
 
 
 class EventFile:
-    """One run's log, kept in memory until flushed, so that a record the disk refuses is tried again and never torn."""
+    """The event file of one start of a run. Records stay in memory until a flush, so that none is written by half."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -32,13 +32,13 @@ class EventFile:
             self._append(_block(3, b"brain.Event:2"))
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
-        """One point on each curve; flushes when much is waiting."""
+        """Add one point to each curve; this flushes once many bytes are waiting."""
         self._summary(step, *(_block(1, tag.encode()) + _float(2, value) for tag, value in values.items()))
-        if len(self._pending) > BUFFER:
+        if len(self._pending) > FLUSH_BYTES:
             self.flush()
 
     def text(self, step: int, tag: str, text: str) -> None:
-        """A text, which TensorBoard shows as Markdown."""
+        """Add a text, which TensorBoard shows as Markdown."""
         metadata = _block(1, _block(1, b"text"))  # the plugin that shows it
         tensor = _varint(1 << 3) + _varint(DT_STRING) + _block(8, text.encode())  # no shape: a scalar
         self._summary(step, _block(1, tag.encode()) + _block(8, tensor) + _block(9, metadata))
@@ -74,7 +74,7 @@ class EventFile:
         self._pending += length + _masked(length) + event + _masked(event)
 
 
-# Protobuf: before each value stands its field's number, shifted by three bits that say how the value is written.
+# Protobuf: each value comes after the number of its field, shifted by three bits that say how the value is encoded.
 
 
 def _varint(number: int) -> bytes:
@@ -86,7 +86,7 @@ def _block(field: int, content: bytes) -> bytes:
 
 
 def _float(field: int, value: float) -> bytes:
-    # struct refuses what float32 cannot hold; a loss that explodes is to be seen, as infinity.
+    # struct refuses values beyond float32; an exploding loss should be visible, as infinity.
     return struct.pack("<Bf", field << 3 | 5, ctypes.c_float(value).value)
 
 
@@ -107,6 +107,6 @@ TABLE = tuple(_remainder(byte) for byte in range(256))
 
 
 def _masked(content: bytes) -> bytes:
-    """The checksum as TFRecord stores it: turned and shifted, for a CRC over data that hold CRCs is weak."""
+    """Return the checksum as TFRecord stores it: rotated and offset, because a CRC of data with CRCs in it is weak."""
     crc = crc32c(content)
     return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
