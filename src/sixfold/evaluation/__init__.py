@@ -1,0 +1,1 @@
+"""Scores of translations, their significance, and comparisons of systems; no torch."""

@@ -1,0 +1,1 @@
+"""The forward pass in NumPy with every intermediate kept, and pictures of it; no torch."""

@@ -1,0 +1,1 @@
+"""Weights and tokenisers of other toolkits, read and written."""

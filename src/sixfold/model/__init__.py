@@ -1,0 +1,1 @@
+"""The Transformer in torch: modules hold weights and nothing else."""

@@ -1,0 +1,1 @@
+"""Text as lines, sentences and languages; the tokeniser and how it is learnt."""

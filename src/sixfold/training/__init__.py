@@ -1,0 +1,1 @@
+"""Training runs: from prepared inputs to the model file, resumable at every step."""
