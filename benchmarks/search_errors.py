@@ -44,7 +44,7 @@ class Search:
 
     def options(self, longest: int) -> SearchOptions:
         return SearchOptions(
-            self.beam, max_length=longest, max_ratio=2.0, unlisted=not self.shortlist, patience=self.patience
+            self.beam, max_length=longest, max_ratio=2.0, ignore_shortlist=not self.shortlist, patience=self.patience
         )
 
 

@@ -116,7 +116,7 @@ class Reader(nn.Module):
 
     def forward(self, source: Tensor, padding: Tensor) -> tuple[Tensor, ...]:
         encoded = self.model.encoder(source, padding[:, None, None, :])
-        memory = self.model.decoder.remember(encoded, None)
+        memory = self.model.decoder.project_memory(encoded, None)
         return tuple(each for layer in memory for each in (layer.key, layer.value))
 
 
@@ -139,7 +139,7 @@ class Step(nn.Module):
         hidden = torch.zeros_like(mask, dtype=x.dtype).masked_fill(~mask, -1e9)[:, None, None]
         if beams:
             past = [each[torch.arange(each.size(0))[:, None], beams[1]] for each in past]
-        for index, layer in enumerate(decoder.each_layer()):
+        for index, layer in enumerate(decoder.iter_layers()):
             pair = slice(2 * index, 2 * index + 2)
             first, second, third = layer.self_attention_norm, layer.cross_attention_norm, layer.feed_forward_norm
             y, keys_values = self.look_back(layer.self_attention, x if layer.post_norm else first(x), past[pair])

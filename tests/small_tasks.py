@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import nn
 
 from sixfold.data.examples import ExampleSet
+from sixfold.model.transformer import PLAIN
 from sixfold.tasks.loss import TokenLoss
 from sixfold.tasks.task import Batch, Validation, pad
 
@@ -128,9 +128,9 @@ class ClassTask(TinyTask):
             micro_batch=examples.micro_batch,
         )
 
-    def logits(self, model: nn.Module, batch):
-        hidden = model.hidden(**batch.inputs).flatten(0, 1)[batch.label_positions]
+    def logits(self, model, batch, execution=PLAIN):
+        hidden = model.hidden(**batch.inputs, execution=execution).flatten(0, 1)[batch.label_positions]
         return model.output(hidden)[:, : self.classes]
 
-    def loss(self, model, batch):
-        return F.cross_entropy(self.logits(model, batch), batch.labels, reduction="sum")
+    def loss(self, model, batch, execution=PLAIN):
+        return F.cross_entropy(self.logits(model, batch, execution), batch.labels, reduction="sum")

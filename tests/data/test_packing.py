@@ -15,7 +15,7 @@ from sixfold.data.examples import Examples, ExampleSet, Packing
 from sixfold.data.loader import BatchPlan, Loader
 from sixfold.data.packing import choose_row_lengths, pack
 from sixfold.data.store import Column, Ragged
-from sixfold.model.transformer import position_in_text, same_text
+from sixfold.model.transformer import positions_in_segments, same_segment_mask
 from sixfold.tasks.translation import TranslationTask
 from sixfold.text.learn import train_tokenizer
 
@@ -106,8 +106,8 @@ def test_halves_of_a_packed_batch_are_packed_batches():
 
 def test_positions_are_counted_in_each_text_and_padding_looks_somewhere():
     texts = torch.tensor([[1, 1, 2, 2, 2, 0, 0], [0, 0, 0, 0, 0, 0, 0]])
-    assert position_in_text(texts)[0].tolist() == [0, 1, 0, 1, 2, 0, 0]
-    mask = same_text(texts, texts)[:, 0]
+    assert positions_in_segments(texts)[0].tolist() == [0, 1, 0, 1, 2, 0, 0]
+    mask = same_segment_mask(texts, texts)[:, 0]
     assert mask[0, 1].tolist() == [True, True, False, False, False, False, False]
     assert mask[0, 5].tolist() == [True, True, False, False, False, False, False]
     assert mask.any(-1).all()

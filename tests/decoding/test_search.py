@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sixfold.decoding.constraints import ban, force_prefix, no_repeat
 from sixfold.decoding.options import SearchOptions
 from sixfold.decoding.sampling import SamplingOptions, restrict, sampler
-from sixfold.decoding.search import beam_search, follow, greedy
+from sixfold.decoding.search import beam_search, greedy, search_single_path
 from sixfold.errors import ConfigError
 
 EOS = 0
@@ -185,7 +185,8 @@ def test_forbidding_everything_is_no_crash():
     assert len(beam_search(Table(2), start(2), EOS, options, [no_repeat(1)])) == 2
     assert len(greedy(Table(2), start(2), EOS, options, [no_repeat(1)])) == 2
     pick = sampler(SamplingOptions())
-    assert [h.score for h in follow(Table(2), start(2), EOS, pick, options, [no_repeat(1)])] == [-math.inf] * 2
+    sampled = search_single_path(Table(2), start(2), EOS, pick, options, [no_repeat(1)])
+    assert [hypothesis.score for hypothesis in sampled] == [-math.inf] * 2
 
 
 def test_an_ensemble_is_a_stepper_too():
@@ -208,7 +209,7 @@ def test_an_ensemble_is_a_stepper_too():
 def test_sampling_repeats_from_its_seed():
     def draw(seed):
         pick = sampler(SamplingOptions(seed=seed))
-        return [h.tokens for h in follow(Table(6), start(6), EOS, pick, SearchOptions(max_length=8))]
+        return [h.tokens for h in search_single_path(Table(6), start(6), EOS, pick, SearchOptions(max_length=8))]
 
     assert draw(1) == draw(1)
     assert draw(1) != draw(2)
@@ -225,7 +226,7 @@ def test_sampling_follows_the_probabilities():
 def test_a_cold_temperature_is_greedy():
     pick = sampler(SamplingOptions(temperature=1e-4))
     options = SearchOptions(max_length=8)
-    assert follow(Table(4), start(4), EOS, pick, options) == greedy(Table(4), start(4), EOS, options)
+    assert search_single_path(Table(4), start(4), EOS, pick, options) == greedy(Table(4), start(4), EOS, options)
 
 
 def test_top_k_and_top_p_cut_the_tail():

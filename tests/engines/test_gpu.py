@@ -10,7 +10,7 @@ from small_models import SMALL, in_memory, random_model, variants
 from sixfold.decoding.options import SearchOptions
 from sixfold.decoding.search import beam_search, greedy
 from sixfold.engines.gpu import GpuEngine
-from sixfold.model.stepper import translate_stepper
+from sixfold.model.stepper import translation_stepper
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))]
 MODELS = {name: config for name, config in variants(pairs=False).items() if not config.token_types}
@@ -25,11 +25,11 @@ def plainly(model, config, sources, options):
     """By the search that everything else is held to; sentences with the same limit together."""
     device = next(model.parameters()).device
     found = [None] * len(sources)
-    limits = [min(options.longest(len(source)), config.max_length) for source in sources]
+    limits = [min(options.max_target_length(len(source)), config.max_length) for source in sources]
     for limit in set(limits):
         places = [place for place, its in enumerate(limits) if its == limit]
         padded, padding = padded_batch([sources[place] for place in places], device)
-        stepper = translate_stepper(model, padded, padding, limit)
+        stepper = translation_stepper(model, padded, padding, limit)
         start, own = torch.full((len(places),), config.bos, device=device), replace(options, max_length=limit)
         if options.beam == 1:
             each = [[one] for one in greedy(stepper, start, config.eos, own)]
@@ -161,7 +161,7 @@ class TestKernels:
             key, value = (torch.randn(5, keys, kv_heads, width, device="cuda").transpose(1, 2) for _ in range(2))
             mask = torch.rand(5, 1, queries, keys, device="cuda") > 0.5
             mask[..., 0] = True
-            found = kernels.FewQueries()(query, key, value, mask, False)
+            found = kernels.attend_few_queries(query, key, value, mask, False)
             expected = torch.nn.functional.scaled_dot_product_attention(
                 query, key, value, attn_mask=mask, enable_gqa=heads != kv_heads
             )
@@ -172,7 +172,7 @@ class TestKernels:
     def test_the_likeliest_are_found_in_one_reading(self, vocab, count):
         kernels = pytest.importorskip("sixfold.engines.gpu_kernels")
         logits = 3 * torch.randn(40, vocab, device="cuda", generator=torch.Generator("cuda").manual_seed(2))
-        found, tokens = kernels.likeliest(logits, count)
+        found, tokens = kernels.top_tokens(logits, count)
         expected = logits.log_softmax(-1).topk(count)
         assert torch.equal(tokens, expected.indices)
         torch.testing.assert_close(found, expected.values, rtol=1e-4, atol=1e-4)

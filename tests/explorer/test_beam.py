@@ -11,7 +11,7 @@ from sixfold.engines.cpu import CpuEngine
 from sixfold.errors import RequestError
 from sixfold.explorer.beam import free_run, search_tree
 from sixfold.explorer.explore import explore
-from sixfold.model.stepper import Stepper, translate_stepper
+from sixfold.model.stepper import Stepper, translation_stepper
 from sixfold.modelfile import Shortlist
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.translator import Translator
@@ -29,14 +29,14 @@ def searched(trace, model, beam, penalty):
     options = TranslateOptions(beam=beam, length_penalty=penalty).search(39)
     if trace.source is not None:
         read = trace.source.ids
-        stepper = translate_stepper(model, torch.tensor([read]), None, 40)
+        stepper = translation_stepper(model, torch.tensor([read]), None, 40)
         start = trace.config.bos
     else:
         read = [*trace.target.ids, trace.predicted.ids[-1]]
         options = replace(options, max_length=40 - len(read))
         stepper, start = Stepper(model, 40), read[-1]
         stepper.feed(torch.tensor([read[:-1]]))
-    options = replace(options, max_length=options.longest(len(read)))
+    options = replace(options, max_length=options.max_target_length(len(read)))
     return beam_search(stepper, torch.tensor([start]), trace.config.eos, options)[0][0]
 
 

@@ -86,4 +86,4 @@ def test_grouped_queries_are_repeated_keys(kind):
 def test_cross_attention_over_itself_is_self_attention():
     attention = Attention(16, 4, 2, "scaled-dot", bias=True)
     x = torch.randn(2, 5, 16)
-    torch.testing.assert_close(attention(x, None, False), attention.look_at(x, attention.remember(x, None)))
+    torch.testing.assert_close(attention(x, None, False), attention.cross_attend(x, attention.project_memory(x, None)))

@@ -7,7 +7,7 @@ from small_models import SMALL, random_batch, random_model, variants
 from sixfold.decoding.options import SearchOptions
 from sixfold.decoding.search import beam_search, greedy
 from sixfold.errors import RequestError
-from sixfold.model.stepper import Stepper, translate_stepper
+from sixfold.model.stepper import Stepper, translation_stepper
 
 SINGLE = variants(pairs=False)
 
@@ -34,7 +34,7 @@ def test_cached_steps_equal_the_whole_model(name):
     sources, targets, padding = random_batch(config)
     with torch.inference_mode():
         whole = model(sources, targets, padding)
-    stepper = translate_stepper(model, sources, padding, room=8)
+    stepper = translation_stepper(model, sources, padding, capacity=8)
     for step in range(targets.size(1)):
         torch.testing.assert_close(stepper.step(targets[:, step]), whole[:, step], rtol=1e-4, atol=1e-4)
 
@@ -46,7 +46,7 @@ def test_a_decoder_alone_steps_too_and_takes_a_prompt_at_once(name):
     _, tokens, _ = random_batch(config, target=7)
     with torch.inference_mode():
         whole = model(tokens)
-    stepper = Stepper(model, room=10)
+    stepper = Stepper(model, capacity=10)
     torch.testing.assert_close(stepper.feed(tokens[:, :4]), whole[:, 3], rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(stepper.feed(tokens[:, 4:6]), whole[:, 5], rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(stepper.step(tokens[:, 6]), whole[:, 6], rtol=1e-4, atol=1e-4)
@@ -55,7 +55,7 @@ def test_a_decoder_alone_steps_too_and_takes_a_prompt_at_once(name):
 def test_a_reordered_cache_follows_the_survivors():
     model = random_model(SMALL)
     sources, _, padding = random_batch(SMALL)
-    stepper = translate_stepper(model, sources, padding, room=8)
+    stepper = translation_stepper(model, sources, padding, capacity=8)
     plain = Uncached(model, sources, padding)
     for rows in ([2, 0, 0, 1], [3, 3], [1], [0, 0, 0]):
         tokens = torch.randint(4, 23, (len(plain.written),))
@@ -73,7 +73,7 @@ def test_cached_and_uncached_searches_agree(name, beam):
     sources, _, padding = random_batch(config, rows=4)
     begin = torch.full((4,), config.bos)
     options = SearchOptions(beam=beam, n_best=beam, max_length=12)
-    cached = beam_search(translate_stepper(model, sources, padding, 12), begin, config.eos, options)
+    cached = beam_search(translation_stepper(model, sources, padding, 12), begin, config.eos, options)
     whole = beam_search(Uncached(model, sources, padding), begin, config.eos, options)
     assert [[h.tokens for h in each] for each in cached] == [[h.tokens for h in each] for each in whole]
 
@@ -82,24 +82,24 @@ def test_a_batch_decodes_as_each_sentence_does_alone():
     model = random_model(SMALL)
     sources, _, padding = random_batch(SMALL, rows=5)
     options = SearchOptions(max_length=12)
-    together = greedy(translate_stepper(model, sources, padding, 12), torch.full((5,), 1), 2, options)
+    together = greedy(translation_stepper(model, sources, padding, 12), torch.full((5,), 1), 2, options)
     for row in range(5):
         real = sources[row : row + 1, : int(padding[row].sum())]
-        (alone,) = greedy(translate_stepper(model, real, None, 12), torch.full((1,), 1), 2, options)
+        (alone,) = greedy(translation_stepper(model, real, None, 12), torch.full((1,), 1), 2, options)
         assert alone.tokens == together[row].tokens
         assert alone.score == pytest.approx(together[row].score, abs=1e-4)
 
 
-def test_room_is_a_limit():
-    stepper = translate_stepper(random_model(SMALL), *random_batch(SMALL)[::2], room=2)
+def test_the_capacity_is_a_limit():
+    stepper = translation_stepper(random_model(SMALL), *random_batch(SMALL)[::2], capacity=2)
     for _ in range(2):
         stepper.step(torch.full((3,), 5))
-    with pytest.raises(RequestError, match="expected at most 2 tokens, the room of this cache; got 3"):
+    with pytest.raises(RequestError, match="expected at most 2 tokens, the capacity of this cache; got 3"):
         stepper.step(torch.full((3,), 5))
 
 
-def test_a_learned_table_limits_the_room():
+def test_a_learned_table_limits_the_capacity():
     config = replace(SMALL, positions="learned", max_length=6)
     sources, _, padding = random_batch(config, source=5)
     with pytest.raises(RequestError, match="expected at most 6"):
-        translate_stepper(random_model(config), sources, padding, room=7)
+        translation_stepper(random_model(config), sources, padding, capacity=7)

@@ -7,7 +7,7 @@ import torch
 from small_models import OPTIONS, SMALL, random_batch, random_model, run, variants
 
 from sixfold.errors import ModelFileError, RequestError
-from sixfold.model.stepper import translate_stepper
+from sixfold.model.stepper import translation_stepper
 from sixfold.model.transformer import build, load_weights, weights_of
 
 KINDS = ("encoder-decoder", "encoder", "decoder")
@@ -137,7 +137,7 @@ def test_autocast_keeps_the_whole_stream_in_bfloat16(name):
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
         assert model.hidden(sources, targets, padding).dtype == torch.bfloat16
         low = model(sources, targets, padding).float()
-        stepped = translate_stepper(model, sources, padding, room=4).step(targets[:, 0])
+        stepped = translation_stepper(model, sources, padding, capacity=4).step(targets[:, 0])
     with torch.no_grad():
         exact = model(sources, targets, padding)
     assert (low - exact).abs().mean() < 0.1 * exact.std()
@@ -154,7 +154,7 @@ def test_a_model_cast_to_bfloat16_runs_and_steps(name):
         low = model.bfloat16()(sources, targets, padding)
         assert low.dtype == torch.bfloat16
         assert (low.float() - exact).abs().mean() < 0.15 * exact.std()
-    stepped = translate_stepper(model, sources, padding, room=4).step(targets[:, 0])
+    stepped = translation_stepper(model, sources, padding, capacity=4).step(targets[:, 0])
     assert (stepped.float() - low[:, 0].float()).abs().mean() < 0.1 * exact.std()
 
 

@@ -5,10 +5,10 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixfold.engines.engine import Candidate
+from sixfold.decoding.options import Hypothesis
 from sixfold.translation.hypotheses import ways_through
 
-HYPOTHESES = st.builds(Candidate, st.lists(st.integers(4, 9), max_size=5), st.floats(-9, 0))
+HYPOTHESES = st.builds(Hypothesis, st.lists(st.integers(4, 9), max_size=5), st.floats(-9, 0))
 SENTENCES = st.lists(st.lists(HYPOTHESES, min_size=1, max_size=3), max_size=4)
 
 
@@ -33,7 +33,7 @@ def test_a_text_without_sentences_has_one_way():
 
 
 def test_a_book_is_no_trouble():
-    some = [[Candidate([5], -0.1), Candidate([6], -0.2)]] * 20_000
+    some = [[Hypothesis([5], -0.1), Hypothesis([6], -0.2)]] * 20_000
     way, total = ways_through(some, 2)[1]
     assert len(way) == 20_000
     assert [each.tokens for each in way].count([6]) == 1

@@ -3,7 +3,7 @@
 import pytest
 
 from sixfold import TranslateOptions, Translator
-from sixfold.engines.engine import Candidate
+from sixfold.decoding.options import Hypothesis
 from sixfold.translation import hypotheses
 from sixfold.translation.hypotheses import DOUBTFUL_SCORE, SHORT_SOURCE, WIDER, best_hypotheses
 
@@ -15,8 +15,8 @@ class Model:
         self.found, self.scores, self.calls = found, dict(scores), []
 
     def decode(self, sources, options):
-        self.calls.append((len(sources), options.beam, options.unlisted))
-        return [[Candidate(*self.found[source[0]][options.unlisted])] for source in sources]
+        self.calls.append((len(sources), options.beam, options.ignore_shortlist))
+        return [[Hypothesis(*self.found[source[0]][options.ignore_shortlist])] for source in sources]
 
     def score(self, _, targets):
         return [[self.scores[tuple(target)]] * (len(target) + 1) for target in targets]

@@ -1,4 +1,4 @@
-"""What a search may not write: functions from logits to logits, told what each row has written so far."""
+"""Constraints on what a search may write: functions from logits to logits."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 Logits = Float[Tensor, "rows vocab"]
-History = Int[Tensor, "rows steps"]
-Sentences = Int[Tensor, "rows"]
-# Rows move about while a search runs; `sentences` says which sentence of the batch each one belongs to.
+History = Int[Tensor, "rows steps"]  # the tokens that each row has written so far
+Sentences = Int[Tensor, "rows"]  # the sentence of the batch that each row belongs to: a search reorders its rows
 Constraint = Callable[[Logits, History, Sentences], Logits]
 
 
 def ban(tokens: Sequence[int]) -> Constraint:
-    """Never write these tokens."""
+    """Return a constraint that never lets these tokens be written."""
 
     def apply(logits: Logits, history: History, sentences: Sentences) -> Logits:
         return logits.index_fill(1, torch.tensor(tokens, dtype=torch.long, device=logits.device), -torch.inf)
@@ -25,9 +24,10 @@ def ban(tokens: Sequence[int]) -> Constraint:
 
 
 def force_prefix(prefixes: Sequence[Sequence[int]], then: Sequence[Constraint] = ()) -> Constraint:
-    """Begin with the given tokens, one list a sentence. Forced tokens cost nothing, but count towards the length.
+    """Return a constraint that makes each sentence begin with its prefix.
 
-    The constraints in `then` hold behind the prefix only: a prefix may hold what may not be written otherwise.
+    Forced tokens have probability 1, and count towards the length. The constraints in `then` act only after the
+    prefix: a prefix may hold tokens that may not be written otherwise.
     """
     longest = max(map(len, prefixes), default=0)
     table = torch.tensor([[*prefix, *[-1] * (longest - len(prefix))] for prefix in prefixes], dtype=torch.long)
@@ -46,26 +46,26 @@ def force_prefix(prefixes: Sequence[Sequence[int]], then: Sequence[Constraint] =
 
 
 def no_repeat(size: int) -> Constraint:
-    """Never write the same run of `size` tokens twice."""
+    """Return a constraint that never lets the same n-gram of `size` tokens be written twice."""
 
     def apply(logits: Logits, history: History, sentences: Sentences) -> Logits:
         steps = history.size(1)
         if steps < size:
             return logits
-        runs = history.unfold(1, size, 1)  # rows, runs, size
-        tail = history[:, steps - size + 1 :]
-        matches = (runs[:, :, :-1] == tail[:, None]).all(-1)
-        banned = torch.zeros_like(logits).scatter_add_(1, runs[:, :, -1], matches.to(logits.dtype))
+        ngrams = history.unfold(1, size, 1)  # rows, n-grams, size
+        last_tokens = history[:, steps - size + 1 :]
+        matches = (ngrams[:, :, :-1] == last_tokens[:, None]).all(-1)
+        banned = torch.zeros_like(logits).scatter_add_(1, ngrams[:, :, -1], matches.to(logits.dtype))
         return logits.masked_fill(banned > 0, -torch.inf)
 
     return apply
 
 
 def min_length(length: int, eos: int) -> Constraint:
-    """Do not end before `length` tokens are written."""
-    banned = ban([eos])
+    """Return a constraint that does not let a target end before `length` tokens are written."""
+    ban_eos = ban([eos])
 
     def apply(logits: Logits, history: History, sentences: Sentences) -> Logits:
-        return banned(logits, history, sentences) if history.size(1) < length else logits
+        return ban_eos(logits, history, sentences) if history.size(1) < length else logits
 
     return apply

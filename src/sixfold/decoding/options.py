@@ -1,20 +1,33 @@
-"""The options of a search for the best target: beam, lengths and constraints. This module needs no torch."""
+"""The options of a search, and the hypotheses that it returns. This module needs no torch."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sixfold.configfile import check_types, require
 
-LARGEST_BEAM = 1000  # a search takes memory for each hypothesis and each word of the vocabulary
+MAX_BEAM = 1000  # a search takes memory for each hypothesis and each word of the vocabulary
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A finished target: its tokens without <eos>, and its length-normalised score.
+
+    `logprobs` has the log-probability of each token, and of the <eos> if the target ended in one. It is empty where
+    an engine does not report them.
+    """
+
+    tokens: list[int]
+    score: float
+    logprobs: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """What decoding looks for.
+    """The options of a search for the best targets of a source.
 
-    A score is the sum of log-probabilities over length ** length_penalty, where <eos> counts as a token.
+    The score of a target is the sum of its log-probabilities over length ** length_penalty. <eos> counts as a token.
     """
 
     beam: int = 4
@@ -22,17 +35,17 @@ class SearchOptions:
     length_penalty: float = 1.0
     min_length: int = 1
     max_length: int = 256
-    max_ratio: float = 0.0  # and at most so many tokens a token of the source, and ten more; 0: no such limit
-    no_repeat: int = 0  # no run of so many tokens is written twice; 0: as often as it likes
-    unlisted: bool = False  # every token may be written, a shortlist or not
-    banned: tuple[int, ...] = ()  # but for these
-    patience: float = 0.0  # end after beam × patience finished hypotheses; 0: when none can still win
+    max_ratio: float = 0.0  # at most this many target tokens for each source token, plus 10; 0: no such limit
+    no_repeat: int = 0  # no n-gram of this size is written twice; 0: no such rule
+    ignore_shortlist: bool = False  # consider the whole vocabulary, even if the model has a shortlist
+    banned: tuple[int, ...] = ()  # tokens that are never written
+    patience: float = 0.0  # end after beam × patience finished hypotheses; 0: when no live one can enter the n best
 
     def __post_init__(self) -> None:
         check_types(self, "decoding")
         for name in ("n_best", "max_length"):
             require(getattr(self, name) >= 1, f"decoding.{name}", "at least 1", getattr(self, name))
-        require(1 <= self.beam <= LARGEST_BEAM, "decoding.beam", f"1 to {LARGEST_BEAM}", self.beam)
+        require(1 <= self.beam <= MAX_BEAM, "decoding.beam", f"1 to {MAX_BEAM}", self.beam)
         require(self.n_best <= self.beam, "decoding.n_best", f"at most beam = {self.beam}", self.n_best)
         fits = 0 <= self.min_length <= self.max_length
         require(fits, "decoding.min_length", f"0 to max_length = {self.max_length}", self.min_length)
@@ -40,13 +53,14 @@ class SearchOptions:
             require(getattr(self, name) >= 0, f"decoding.{name}", "0 or more", getattr(self, name))
 
     @property
-    def enough(self) -> int:
-        """How many finished hypotheses end a search with patience; halves round up, as in CTranslate2."""
+    def finished_limit(self) -> int:
+        """The number of finished hypotheses that ends a search with patience. Halves round up, as in CTranslate2."""
         return max(self.n_best, math.floor(self.beam * self.patience + 0.5))
 
-    def longest(self, source: int) -> int:
-        """Tokens that the target of a source of so many tokens may have."""
-        return min(self.max_length, int(self.max_ratio * source) + 10) if self.max_ratio else self.max_length
+    def max_target_length(self, source_length: int) -> int:
+        """Return the largest number of target tokens for a source of this many tokens."""
+        return min(self.max_length, int(self.max_ratio * source_length) + 10) if self.max_ratio else self.max_length
 
-    def normalise(self, total: float, length: int) -> float:
+    def normalised_score(self, total: float, length: int) -> float:
+        """Return the score of a target from the sum of its log-probabilities and its length with <eos>."""
         return total / length**self.length_penalty

@@ -1,4 +1,4 @@
-"""Drawing the next token at random: temperature, top-k and top-p, repeatable from a seed."""
+"""Sampling of the next token: temperature, top-k and top-p, repeatable from a seed."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sixfold.configfile import check_types
-from sixfold.decoding.search import Pick
+from sixfold.decoding.search import ChooseTokens
 from sixfold.errors import ConfigError
 
 
 @dataclass(frozen=True)
 class SamplingOptions:
-    """A low temperature keeps to likely tokens; top_k and top_p cut off the unlikely tail."""
+    """The options of sampling. A low temperature prefers likely tokens; top_k and top_p exclude the least likely."""
 
     temperature: float = 1.0
-    top_k: int = 0  # 0: all
+    top_k: int = 0  # 0: no such limit
     top_p: float = 1.0
     seed: int = 1
 
@@ -34,20 +34,23 @@ class SamplingOptions:
             raise ConfigError(f"sampling.top_p: expected above 0, at most 1; got {self.top_p}")
 
 
-def sampler(options: SamplingOptions, device: torch.device | str = "cpu") -> Pick:
-    """A pick for `follow`. Each call begins a fresh sequence of random numbers from the seed."""
+def sampler(options: SamplingOptions, device: torch.device | str = "cpu") -> ChooseTokens:
+    """Return a function that samples tokens, for `search.search_single_path`. It draws from a generator of its own."""
     random = torch.Generator(device).manual_seed(options.seed)
 
-    def pick(logprobs: Float[Tensor, "rows vocab"]) -> Int[Tensor, "rows"]:
+    def choose(logprobs: Float[Tensor, "rows vocab"]) -> Int[Tensor, "rows"]:
         kept = restrict(logprobs / options.temperature, options.top_k, options.top_p)
-        # A row where everything is forbidden has no probabilities; any token will do, its score is -inf.
+        # A row where every token is forbidden has no probabilities. Any token will do: its score is -inf.
         return torch.multinomial(kept.softmax(dim=-1).nan_to_num(nan=1.0), 1, generator=random)[:, 0]
 
-    return pick
+    return choose
 
 
 def restrict(scores: Float[Tensor, "rows vocab"], top_k: int, top_p: float) -> Float[Tensor, "rows vocab"]:
-    """Keep the k best, then the fewest best whose probabilities reach p; the best one always stays."""
+    """Set scores to -inf, except the `top_k` best, and of these the fewest whose probabilities sum up to `top_p`.
+
+    The best one always stays. 0 for `top_k` and 1 for `top_p` exclude nothing.
+    """
     if 0 < top_k < scores.size(1):
         weakest = scores.topk(top_k, dim=-1).values[:, -1:]
         scores = scores.masked_fill(scores < weakest, -torch.inf)

@@ -1,4 +1,9 @@
-"""Decoding on the CPU through CTranslate2: token ids in, token ids out, and no torch."""
+"""The CPU engine: decoding with CTranslate2, without torch.
+
+Its collaborators: CTranslate2 computes and searches; `interop.ctranslate2.convert` writes a model in its format, which
+`cached_folder` keeps on disk by the checksum of the model; `check_search` and the other functions of engine.py check
+arguments as for every engine.
+"""
 
 from __future__ import annotations
 
@@ -17,36 +22,36 @@ import numpy as np
 
 from sixfold.alignment_heads import aligning_heads
 from sixfold.config import Compute
-from sixfold.decoding.options import SearchOptions
+from sixfold.decoding.options import Hypothesis, SearchOptions
 from sixfold.engines.engine import (
-    Candidate,
     Ids,
-    batches,
+    batch_by_length,
     check_kind,
     check_search,
     check_sources,
     check_targets,
-    rescored,
+    rescore,
 )
 from sixfold.errors import ConfigError
 from sixfold.interop.ctranslate2 import check_supported, convert
 from sixfold.modelfile import ModelFile
 
-# With its own default of 1, short, bad hypotheses that end early crowd out better ones that are still growing.
+# With CTranslate2's default of 1, bad short hypotheses that end early displace better ones that are still live.
 PATIENCE = 2.0
 COMPUTES = ("int8", "float32")
-ROOM = 512  # tokens of a batch of sources, times the beam: the fewer, the shorter the shortlist
-READ = 16  # targets that are read at once: every word of the vocabulary is weighed at each of their tokens
-LAYOUT = 3  # of the cached files; raised when `convert` writes something else
+BATCH_TOKENS = 512  # source tokens of a batch, times the beam: the fewer, the shorter the shortlist of the batch
+SCORING_BATCH = 16  # targets that are scored at once: each of their tokens needs the logits of the whole vocabulary
+CACHE_VERSION = 3  # of the cached files; it is raised when `convert` changes
 
 
 class CpuEngine:
-    """A model that is ready to decode. Calls may come from several threads at once."""
+    """An engine that runs a model with CTranslate2. Calls may come from several threads at once."""
 
     def __init__(self, model: ModelFile, compute: Compute = "int8", threads: int = 0, shortlist: bool = True) -> None:
-        """`threads` batches are decoded at once, one thread each: two threads for one batch take longer than one.
+        """`threads` batches are decoded at once, with one thread each; 0 means one for each core.
 
-        0: as many as there are cores. Without the model's shortlist every word of the vocabulary is always considered.
+        Two threads for one batch take longer than one. With `shortlist` False, the whole vocabulary is always
+        considered, even if the model has a shortlist.
         """
         check_supported(model.config.model)
         if compute not in COMPUTES:
@@ -60,130 +65,145 @@ class CpuEngine:
 
     def decode(
         self, sources: Sequence[Ids], options: SearchOptions | None = None, prefixes: Sequence[Ids] | None = None
-    ) -> list[list[Candidate]]:
-        """The best targets of each source, or continuations of each prompt for a decoder-only model.
+    ) -> list[list[Hypothesis]]:
+        """Return the best targets of each source, or continuations of each prompt for a decoder-only model.
 
-        CTranslate2 cannot tell that no live hypothesis can win; where that is asked for (patience 0) it gets PATIENCE.
+        With patience 0 a search should end when no live hypothesis can enter the n best. CTranslate2 has no such rule,
+        and uses PATIENCE instead.
         """
         options = options or SearchOptions()
         check_search(self.config, sources, options, prefixes)
         lengths = [len(source) for source in sources]
-        room = min(ROOM // options.beam, -(-sum(lengths) // self.threads))
-        parts = [(places, self._ask(places, sources, options, prefixes)) for places in batches(lengths, room)]
-        found: list[list[Candidate]] = [[] for _ in sources]
-        for places, answers in parts:
-            shared = self._longest([sources[place] for place in places], options)
-            for place, answer in zip(places, answers, strict=True):
-                found[place] = self._candidates(answer.result())
-                own = self._longest([sources[place]], options)
-                if own < shared and max(len(each.tokens) for each in found[place]) >= own:
-                    # It went on where it would have been stopped alone: CTranslate2 knows one limit for a batch.
-                    found[place] = self._candidates(self._ask([place], sources, options, prefixes)[0].result())
-        return found
+        max_tokens = min(BATCH_TOKENS // options.beam, -(-sum(lengths) // self.threads))
+        batches = batch_by_length(lengths, max_tokens)
+        pending = [(batch, self._start_batch(batch, sources, options, prefixes)) for batch in batches]
+        results: list[list[Hypothesis]] = [[] for _ in sources]
+        for batch, futures in pending:
+            batch_limit = self._limit([sources[index] for index in batch], options)
+            for index, future in zip(batch, futures, strict=True):
+                results[index] = self._hypotheses(future.result())
+                limit = self._limit([sources[index]], options)
+                if limit < batch_limit and max(len(each.tokens) for each in results[index]) >= limit:
+                    # It is longer than its own limit: CTranslate2 has one limit for a batch. Decode it alone.
+                    (future,) = self._start_batch([index], sources, options, prefixes)
+                    results[index] = self._hypotheses(future.result())
+        return results
 
-    def _ask(
-        self, places: Sequence[int], sources: Sequence[Ids], options: SearchOptions, prefixes: Sequence[Ids] | None
+    def _start_batch(
+        self, batch: Sequence[int], sources: Sequence[Ids], options: SearchOptions, prefixes: Sequence[Ids] | None
     ) -> Any:
-        """One batch is on its way; the answers come later."""
-        wanted: dict[str, Any] = self._search(options) | {"asynchronous": True}
-        some = [sources[place] for place in places]
-        longest = self._longest(some, options)
-        limits = {"min": min(options.min_length, longest), "max": longest}
+        """Start to decode the sources with these indices. Return a future for each of them."""
+        settings: dict[str, Any] = self._search_settings(options) | {"asynchronous": True}
+        batch_sources = [sources[index] for index in batch]
+        limit = self._limit(batch_sources, options)
+        limits = {"min": min(options.min_length, limit), "max": limit}
         if self.config.kind != "encoder-decoder":
-            wanted |= {f"{end}_length": value for end, value in limits.items()} | {"include_prompt_in_result": False}
-            return self._engine.generate_batch(self._named(some), **wanted)
-        # CTranslate2 would cut a source silently; one that is too long has been refused.
-        wanted |= {f"{end}_decoding_length": value for end, value in limits.items()} | {"max_input_length": 0}
+            settings |= {f"{end}_length": value for end, value in limits.items()} | {"include_prompt_in_result": False}
+            return self._engine.generate_batch(self._names_of(batch_sources), **settings)
+        # With a maximum, CTranslate2 would cut long sources silently. `check_search` has refused those.
+        settings |= {f"{end}_decoding_length": value for end, value in limits.items()} | {"max_input_length": 0}
         if prefixes is not None:
-            wanted["target_prefix"] = self._named([prefixes[place] for place in places])
+            settings["target_prefix"] = self._names_of([prefixes[index] for index in batch])
         else:
-            wanted["use_vmap"] = self._has_shortlist and not options.unlisted
-        return self._engine.translate_batch(self._named(some), **wanted)
+            settings["use_vmap"] = self._has_shortlist and not options.ignore_shortlist
+        return self._engine.translate_batch(self._names_of(batch_sources), **settings)
 
-    def alternatives(self, source: Ids, prefix: Ids, options: SearchOptions) -> list[Candidate]:
+    def alternatives(self, source: Ids, prefix: Ids, options: SearchOptions) -> list[Hypothesis]:
+        """Return a target for each of the likeliest next tokens, as `Engine.alternatives` describes."""
         check_kind(self.config, "alternatives")
         check_search(self.config, [source], options, [prefix])
-        limit = self._longest([source], options)
+        limit = self._limit([source], options)
         if len(prefix) >= limit:
             return []
         never = (*options.banned, self.config.pad, self.config.bos, self.config.unk)
-        (found,) = self._engine.translate_batch(
-            self._named([source]), target_prefix=self._named([prefix]), return_alternatives=True, max_input_length=0,
-            max_decoding_length=limit, **self._search(replace(options, banned=never)),
+        (result,) = self._engine.translate_batch(
+            self._names_of([source]), target_prefix=self._names_of([prefix]), return_alternatives=True,
+            max_input_length=0, max_decoding_length=limit, **self._search_settings(replace(options, banned=never)),
         )  # fmt: skip
-        return rescored(self, source, prefix, [each.tokens for each in self._candidates(found)], options, limit)
+        targets = [hypothesis.tokens for hypothesis in self._hypotheses(result)]
+        return rescore(self, source, prefix, targets, options, limit)
 
     def score(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[list[float]]:
+        """Return the log-probabilities of the tokens of each target, as `Engine.score` describes."""
         check_sources(self.config, sources)
         check_targets(self.config, sources, targets)
         if self.config.kind == "decoder":
             texts = [[*source, *target, self.config.eos] for source, target in zip(sources, targets, strict=True)]
-            read = self._engine.score_batch(self._named(texts), max_batch_size=READ)
-            return [list(each.log_probs)[-len(target) - 1 :] for each, target in zip(read, targets, strict=True)]
-        found = self._engine.score_batch(
-            self._named(sources), self._named(targets), max_batch_size=READ, max_input_length=0
+            scores = self._engine.score_batch(self._names_of(texts), max_batch_size=SCORING_BATCH)
+            return [list(each.log_probs)[-len(target) - 1 :] for each, target in zip(scores, targets, strict=True)]
+        scores = self._engine.score_batch(
+            self._names_of(sources), self._names_of(targets), max_batch_size=SCORING_BATCH, max_input_length=0
         )
-        return [list(each.log_probs) for each in found]
+        return [list(each.log_probs) for each in scores]
 
     def align(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[np.ndarray]:
+        """Return the weights of target tokens on source tokens, as `Engine.align` describes."""
         check_kind(self.config, "align")
         check_sources(self.config, sources)
         check_targets(self.config, sources, targets)
         if not sources:
             return []
-        # CTranslate2 drops the row of <eos>, so another token stands in for it: what a step writes does not change what
-        # it attends to. A target shorter than the longest goes on; what comes behind it is cut off.
-        ended = [[*target, self.config.unk] for target in targets]
-        answers = self._engine.translate_batch(
-            self._named(sources), beam_size=1, max_input_length=0, return_attention=True, max_batch_size=READ,
-            target_prefix=self._named(ended), max_decoding_length=max(map(len, ended)),
+        # CTranslate2 drops the row of <eos>, so <unk> replaces it: the token that a step writes does not change what
+        # that step attends to. A target shorter than the longest continues; its additional rows are cut off.
+        prefixes = [[*target, self.config.unk] for target in targets]
+        results = self._engine.translate_batch(
+            self._names_of(sources), beam_size=1, max_input_length=0, return_attention=True,
+            max_batch_size=SCORING_BATCH, target_prefix=self._names_of(prefixes),
+            max_decoding_length=max(map(len, prefixes)),
         )  # fmt: skip
-        found = []
-        for source, target, answer in zip(sources, ended, answers, strict=True):
-            steps = np.array([row[: len(source)] for row in answer.attention[0][: len(target)]], np.float32)
-            found.append(self.aligning.token_weights(steps))
-        return found
+        weights = []
+        for source, prefix, result in zip(sources, prefixes, results, strict=True):
+            steps = np.array([row[: len(source)] for row in result.attention[0][: len(prefix)]], np.float32)
+            weights.append(self.aligning.token_weights(steps))
+        return weights
 
     def close(self) -> None:
+        """Free the memory. The engine may not be used afterwards."""
         self._engine.unload_model()
 
-    def _search(self, options: SearchOptions) -> dict[str, Any]:
-        patience = options.enough / options.beam if options.patience else PATIENCE
+    def _search_settings(self, options: SearchOptions) -> dict[str, Any]:
+        """Return the options in CTranslate2's words."""
+        patience = options.finished_limit / options.beam if options.patience else PATIENCE
         return {
             "beam_size": options.beam, "num_hypotheses": options.n_best, "length_penalty": options.length_penalty,
             "patience": max(patience, options.n_best / options.beam), "return_scores": True, "max_batch_size": 0,
             "no_repeat_ngram_size": options.no_repeat,
-            "suppress_sequences": self._named([[one] for one in options.banned]),
+            "suppress_sequences": self._names_of([[token] for token in options.banned]),
         }  # fmt: skip
 
-    def _named(self, texts: Sequence[Ids]) -> list[list[str]]:
+    def _names_of(self, texts: Sequence[Ids]) -> list[list[str]]:
+        """Return the tokens of each text as the strings of `vocabulary`."""
         return [[self._names[token] for token in text] for text in texts]
 
-    def _longest(self, sources: Sequence[Ids], options: SearchOptions) -> int:
-        """A table of positions ends somewhere, and so does a target; rotations do not."""
-        most = max(map(len, sources))
-        wanted = options.longest(most)
+    def _limit(self, sources: Sequence[Ids], options: SearchOptions) -> int:
+        """Return the largest number of target tokens. Only rotary positions allow more than `model.max_length`."""
+        longest = max(map(len, sources))
+        limit = options.max_target_length(longest)
         if self.config.positions == "rotary":
-            return wanted
-        return max(1, min(wanted, self.config.max_length - (most if self.config.kind == "decoder" else 0)))
+            return limit
+        return max(1, min(limit, self.config.max_length - (longest if self.config.kind == "decoder" else 0)))
 
-    def _candidates(self, found: Any) -> list[Candidate]:
-        names = found.hypotheses if self.config.kind == "encoder-decoder" else found.sequences
-        return [Candidate([int(name) for name in each], score) for each, score in zip(names, found.scores, strict=True)]
+    def _hypotheses(self, result: Any) -> list[Hypothesis]:
+        targets = result.hypotheses if self.config.kind == "encoder-decoder" else result.sequences
+        pairs = zip(targets, result.scores, strict=True)
+        return [Hypothesis([int(name) for name in names], score) for names, score in pairs]
 
 
 def cores() -> int:
-    """That this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def vocabulary(model: ModelFile) -> list[str]:
-    """CTranslate2 wants strings; ids written out keep its private copy free of what pieces may look like."""
+    """Return a string for each token: its id in digits. CTranslate2 needs strings, and cannot misread these."""
     return [str(index) for index in range(model.config.model.vocab)]
 
 
 def open_model(model: ModelFile, **layout: Any) -> Any:
-    """From the cache, which is made anew where it is damaged, or from memory where nothing can be written."""
+    """Open a model in CTranslate2: from the cache, or from memory where the cache cannot be written.
+
+    A damaged cache is written again.
+    """
     kind = ctranslate2.Translator if model.config.model.kind == "encoder-decoder" else ctranslate2.Generator
     for _ in range(2):
         folder = cached_folder(model)
@@ -197,10 +217,10 @@ def open_model(model: ModelFile, **layout: Any) -> Any:
 
 
 def cached_folder(model: ModelFile) -> Path | None:
-    """The converted model on disk, made on first use; None where nothing can be written."""
+    """Return the folder of the converted model, written on first use, or None if it cannot be written."""
     if not model.checksum:
         return None
-    name = f"{model.checksum.replace(':', '-')}-{LAYOUT}"
+    name = f"{model.checksum.replace(':', '-')}-{CACHE_VERSION}"
     final = cache_home() / "ctranslate2" / name
     if final.is_dir():
         return final
@@ -213,7 +233,7 @@ def cached_folder(model: ModelFile) -> Path | None:
     try:
         for file, data in files.items():
             _write(building / file, data)
-        # Another process may have been faster; its folder holds the same bytes.
+        # Another process may have been faster. Its folder holds the same bytes.
         with suppress(OSError):
             building.rename(final)
         return final if final.is_dir() else None
@@ -231,7 +251,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def cache_home() -> Path:
-    """Where this user's programs keep what they can make again."""
+    """Return the folder for files that can be made again: $SIXFOLD_CACHE or the user's cache folder."""
     for variable in ("SIXFOLD_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
         if os.environ.get(variable):
             return Path(os.environ[variable]) / "sixfold"

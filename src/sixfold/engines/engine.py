@@ -1,38 +1,32 @@
-"""What every engine can do: token ids in, candidates out. Translation talks to nothing else."""
+"""The protocol of all engines: token ids in, hypotheses out. Translation uses nothing else of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from sixfold.config import ModelConfig
-from sixfold.decoding.options import SearchOptions
+from sixfold.decoding.options import Hypothesis, SearchOptions
 from sixfold.errors import RequestError
 
 Ids = Sequence[int]
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """One hypothesis: its tokens without <eos>, and its length-normalised score."""
-
-    tokens: list[int]
-    score: float
-
-
 class Engine(Protocol):
     """A model that is ready to decode. Calls may come from several threads at once.
 
-    Every engine gives the same answers up to rounding (`tests/engines/test_contract.py`). All calls raise RequestError,
-    before any work is done, for a source that is empty or longer than `model.max_length`, for ids outside of the
-    vocabulary, for a target or prefix longer than `model.max_length` - 1 (one place is for <bos>), and where the number
-    of targets or prefixes is not that of the sources. A source holds everything the encoder reads, tag and <eos>
-    included; targets and prefixes have neither <bos> nor <eos>, and may be empty.
+    All engines return the same results up to rounding (`tests/engines/test_contract.py`). A source holds everything
+    the encoder reads, tag and <eos> included. Targets and prefixes have neither <bos> nor <eos>, and may be empty.
+    All calls raise RequestError, before any work is done, if
 
-    A decoder-only model takes a prompt for a source, and `decode` and `score` work on what follows it; together they
+    - a source is empty or longer than `model.max_length`,
+    - an id is outside of the vocabulary,
+    - a target or prefix is longer than `model.max_length` - 1 (<bos> takes one position), or
+    - the number of targets or prefixes is not that of the sources.
+
+    A decoder-only model takes a prompt for a source, and `decode` and `score` work on what follows it. Together they
     must fit into `model.max_length`. It has no `prefixes`, `alternatives` or `align`: those raise RequestError.
     """
 
@@ -40,37 +34,39 @@ class Engine(Protocol):
 
     def decode(
         self, sources: Sequence[Ids], options: SearchOptions | None = None, prefixes: Sequence[Ids] | None = None
-    ) -> list[list[Candidate]]:
-        """The `n_best` best targets of each source, best first, each at most `options.longest` tokens long.
+    ) -> list[list[Hypothesis]]:
+        """Return the `n_best` best targets of each source, best first.
 
-        With prefixes, the targets begin with these; a limit below the length of a prefix cuts it. The tokens of a
-        prefix count towards the length, but their probability is left out of the score. `banned` and `no_repeat` hold
-        for what follows the prefix, and `no_repeat` counts the runs of tokens in the prefix as written.
+        Each has at most `options.max_target_length` tokens. With prefixes, the targets begin with these; a limit
+        below the length of a prefix cuts it. The tokens of a prefix count towards the length, but their probability
+        does not count in the score. `banned` and `no_repeat` hold for what follows the prefix, and for `no_repeat` the
+        n-grams of the prefix count as written.
         """
         ...
 
-    def alternatives(self, source: Ids, prefix: Ids, options: SearchOptions) -> list[Candidate]:
-        """One target for each of the `n_best` likeliest next tokens after the prefix, the likeliest token first.
+    def alternatives(self, source: Ids, prefix: Ids, options: SearchOptions) -> list[Hypothesis]:
+        """Return a target for each of the `n_best` likeliest next tokens after the prefix, the likeliest token first.
 
-        Each target is the prefix, this token, and the best continuation. Ending at once is no alternative, and <pad>,
-        <bos>, <unk> and `banned` tokens are none. The score is that of `decode` for this prefix, by the probabilities
-        that `score` gives.
+        Each target is the prefix, this token, and the best continuation. <eos>, <pad>, <bos>, <unk> and `banned`
+        tokens are no alternatives. The score is that of `decode` for this prefix, from the probabilities that `score`
+        returns.
         """
         ...
 
     def score(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[list[float]]:
-        """The log-probability of each token of each target and of the <eos> behind it: one more than it has tokens."""
+        """Return the log-probability of each token of each target and of the <eos> after it: length + 1 numbers."""
         ...
 
     def align(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[np.ndarray]:
-        """How much each token of a target (rows) attends to each token of its source (columns); rows add up to 1.
+        """Return how much each token of a target (rows) attends to each token of its source (columns).
 
-        It is the mean of the heads that the model's card names (`aligning_heads`), or of all heads of the last layer.
+        Rows sum up to 1. It is the mean of the heads that the model's card names (`aligning_heads`), or of all heads
+        of the last layer.
         """
         ...
 
     def close(self) -> None:
-        """Give the memory back. Nothing may be asked of it afterwards."""
+        """Free the memory. The engine may not be used afterwards."""
         ...
 
 
@@ -90,7 +86,7 @@ def check_sources(config: ModelConfig, sources: Sequence[Ids]) -> None:
 def check_search(
     config: ModelConfig, sources: Sequence[Ids], options: SearchOptions, prefixes: Sequence[Ids] | None
 ) -> None:
-    """Raise RequestError for what `decode` cannot be asked."""
+    """Raise RequestError for arguments that `decode` cannot take."""
     check_sources(config, sources)
     _check_ids(config, "decoding.banned", options.banned)
     if prefixes is not None:
@@ -116,7 +112,7 @@ def check_targets(config: ModelConfig, sources: Sequence[Ids], targets: Sequence
 
 
 def check_kind(config: ModelConfig, call: str, hint: str = "name a model that translates") -> None:
-    """Raise RequestError where a call makes no sense for a model that does not read a source and write a target."""
+    """Raise RequestError if a call needs an encoder-decoder and the model is none. `call` names it in the error."""
     if config.kind != "encoder-decoder":
         raise RequestError(f"{call}: expected an encoder-decoder; got model.kind = {config.kind!r}", hint)
 
@@ -132,25 +128,28 @@ def _check_ids(config: ModelConfig, name: str, ids: Ids) -> None:
         raise RequestError(f"{name}: expected ids from 0 to {config.vocab - 1}; got {array.min()} to {array.max()}")
 
 
-def rescored(
+def rescore(
     engine: Engine, source: Ids, prefix: Ids, targets: Sequence[list[int]], options: SearchOptions, limit: int
-) -> list[Candidate]:
-    """Targets that begin with a prefix, with the scores that `Engine.alternatives` describes."""
-    found = []
+) -> list[Hypothesis]:
+    """Return targets that begin with a prefix as hypotheses, with the scores that `Engine.alternatives` describes."""
+    hypotheses = []
     for target, logprobs in zip(targets, engine.score([source] * len(targets), targets), strict=True):
-        # A target that is as long as it may be was cut there and has no <eos>.
+        # A target as long as the limit was cut there and has no <eos>.
         length = len(target) if len(target) >= limit else len(target) + 1
-        found.append(Candidate(target, options.normalise(sum(logprobs[len(prefix) : length]), length)))
-    return found
+        hypotheses.append(Hypothesis(target, options.normalised_score(sum(logprobs[len(prefix) : length]), length)))
+    return hypotheses
 
 
-def batches(lengths: Sequence[int], room: int) -> list[list[int]]:
-    """Places of `lengths`, the longest first, so many together as make `room` tokens with their padding."""
-    found: list[list[int]] = []
+def batch_by_length(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
+    """Return batches of indices into `lengths`, the longest first, of at most `max_tokens` tokens with padding.
+
+    A single length above `max_tokens` is a batch of its own.
+    """
+    batches: list[list[int]] = []
     batch: list[int] = []
-    for place in sorted(range(len(lengths)), key=lambda place: -lengths[place]):
-        if batch and (len(batch) + 1) * lengths[batch[0]] > room:
-            found.append(batch)
+    for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
+        if batch and (len(batch) + 1) * lengths[batch[0]] > max_tokens:
+            batches.append(batch)
             batch = []
-        batch.append(place)
-    return [*found, batch] if batch else found
+        batch.append(index)
+    return [*batches, batch] if batch else batches

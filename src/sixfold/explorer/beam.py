@@ -127,7 +127,7 @@ class Search:
             prompt, memory = [config.bos], trace["encoder.output"][None]
             read, room = trace.source.ids, config.max_length - 1
         search = options.search(max(1, room))
-        self.options = replace(search, max_length=search.longest(len(read)))
+        self.options = replace(search, max_length=search.max_target_length(len(read)))
         self.tokenizer, self.eos = trace.tokenizer, config.eos
         self.stepper = Stepwise(trace.model, memory, candidates=weighed(trace.model, read))
         for token in prompt[:-1]:
@@ -154,7 +154,7 @@ class Search:
             total = self.live[row].total + logprob
             node = Node(
                 len(self.nodes), self.live[row].id, step, token, piece_text(self.tokenizer, token), logprob, total,
-                options.normalise(total, step), fate, False,
+                options.normalised_score(total, step), fate, False,
             )  # fmt: skip
             self.nodes.append(node)
             if fate == "ended":
@@ -185,7 +185,7 @@ class Search:
         if not self.finished or self.options.beam == 1:
             return bool(self.finished)
         longest = self.options.max_length if self.options.length_penalty > 0 else 1
-        return max(node.score for node in self.finished) >= self.options.normalise(best_alive, longest)
+        return max(node.score for node in self.finished) >= self.options.normalised_score(best_alive, longest)
 
     def path(self, node: Node) -> list[Node]:
         """From the first token to this one."""

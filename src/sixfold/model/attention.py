@@ -1,8 +1,9 @@
-"""Multi-head attention: queries look at keys and bring back a weighted mean of the values (paper §3.2)."""
+"""Multi-head attention: each query gets a mean of the values, weighted by how well the keys fit it (paper §3.2)."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -15,15 +16,17 @@ from sixfold.model.positions import Rotation, rotate
 
 Heads = Float[Tensor, "rows heads length d_head"]
 Keys = Float[Tensor, "rows kv_heads keys d_head"]
-Values = Float[Tensor, "rows kv_heads keys d_value"]  # d_value is d_head in our models; the formula does not care
+Values = Float[Tensor, "rows kv_heads keys d_value"]  # d_value is d_head, except in `cross_attention_weights`
 Mixed = Float[Tensor, "rows heads length d_value"]
 KeyValue = tuple[Keys, Values]
-Mask = Bool[Tensor, "#rows 1 #length keys"]
-MemoryMask = Bool[Tensor, "#rows 1 #queries keys"]  # as Mask, where the length is that of whoever will look
+Mask = Bool[Tensor, "#rows 1 #length keys"]  # True: the query may attend to the key
+MemoryMask = Bool[Tensor, "#rows 1 #queries keys"]  # a Mask whose queries come from the other stack
+# softmax(score(query, key)) value, given a mask and whether it is causal; every compatibility below is one.
+AttentionFunction = Callable[[Heads, Keys, Values, Mask | None, bool], Mixed]
 
 
-class Memory(NamedTuple):
-    """What one cross-attention looks at: the encoder's output as keys and values, and which of them it may see."""
+class ProjectedMemory(NamedTuple):
+    """The encoder's output as the keys and values of one cross-attention, and a mask over its positions."""
 
     key: Keys
     value: Values
@@ -32,10 +35,10 @@ class Memory(NamedTuple):
 
 @runtime_checkable
 class KeyValueCache(Protocol):
-    """What a caller hands in to decode step by step; it keeps the past, the model keeps nothing."""
+    """The keys and values of earlier positions of one layer. The caller owns it; the model stores nothing."""
 
     def extend(self, key: Tensor, value: Tensor) -> KeyValue:
-        """Store the keys and values of new positions; return all that may be looked at."""
+        """Store the keys and values of new positions. Return those of all positions that may be attended to."""
         ...
 
 
@@ -47,7 +50,7 @@ class ScaledDot(nn.Module):
 
 
 class Cosine(nn.Module):
-    """As ScaledDot, with vectors of length 1: cos(q, k) · sqrt(d_k), whose variance is 1 as well."""
+    """Dot products of vectors of length 1: softmax(cos(q, k) · sqrt(d_k)) V. The scores have variance 1, too."""
 
     def forward(self, query: Heads, key: Keys, value: Values, mask: Mask | None, causal: bool) -> Mixed:
         query, key = F.normalize(query, dim=-1, eps=1e-6), F.normalize(key, dim=-1, eps=1e-6)
@@ -55,7 +58,7 @@ class Cosine(nn.Module):
 
 
 class Additive(nn.Module):
-    """wᵀ tanh(q + k), the small network of Bahdanau et al.; its two matrices are the query and key projections."""
+    """softmax(wᵀ tanh(q + k)) V (Bahdanau et al.). Its two matrices are the query and key projections."""
 
     def __init__(self, heads: int, d_head: int) -> None:
         super().__init__()
@@ -69,7 +72,7 @@ class Additive(nn.Module):
         allowed = _combine(mask, causal, query, key)
         if allowed is None:
             return scores.softmax(dim=-1).to(value.dtype) @ value
-        # Not -inf: a row that may look at nothing must be zeros, with gradients, as it is in the other two.
+        # Not -inf: a query that may attend to no key must give zeros with finite gradients, as in ScaledDot and Cosine.
         weights = scores.masked_fill(~allowed, torch.finfo(scores.dtype).min).softmax(dim=-1)
         return weights.masked_fill(~allowed, 0.0).to(value.dtype) @ value
 
@@ -84,7 +87,7 @@ def _dot(query: Heads, key: Keys, value: Values, mask: Mask | None, causal: bool
 
 
 def _combine(mask: Mask | None, causal: bool, query: Heads, key: Keys) -> Tensor | None:
-    """Padding and sequence mask in one; True = may look."""
+    """Combine the padding mask with the causal mask. Return None if neither applies."""
     if not causal:
         return mask
     sequence = causal_mask(query.size(2), key.size(2), query.device)
@@ -92,15 +95,17 @@ def _combine(mask: Mask | None, causal: bool, query: Heads, key: Keys) -> Tensor
 
 
 def causal_mask(length: int, keys: int, device: torch.device | None = None) -> Bool[Tensor, "length keys"]:
-    """Position i may look at positions up to i."""
+    """Return a mask that lets position i attend to positions 0 to i."""
     return torch.ones(length, keys, dtype=torch.bool, device=device).tril()
 
 
 class Attention(nn.Module):
-    """One module for all three uses: encoder self-attention, masked self-attention and cross-attention.
+    """Multi-head attention for all three uses: encoder self-attention, causal self-attention and cross-attention.
 
-    The three projections are one matrix, so that self-attention needs a single product; cross-attention uses its
-    first rows for queries and the rest for keys and values. Fewer key than query heads is grouped-query attention.
+    The three projections are one matrix, so that self-attention needs a single product. Cross-attention uses its
+    first rows for queries and the others for keys and values. With fewer key heads than query heads it is
+    grouped-query attention. Methods take `attend`, a function that computes what `compatibility` computes in a
+    faster way; without it they call `compatibility`.
     """
 
     def __init__(self, d_model: int, heads: int, kv_heads: int, compatibility: Compatibility, bias: bool) -> None:
@@ -119,8 +124,9 @@ class Attention(nn.Module):
         causal: bool,
         rotation: Rotation | None = None,
         cache: KeyValueCache | None = None,
+        attend: AttentionFunction | None = None,
     ) -> Float[Tensor, "rows length d_model"]:
-        """Self-attention."""
+        """Compute self-attention. With a cache, the keys of earlier positions are attended to as well."""
         width = self.heads * self.d_head
         query, key, value = self.query_key_value(x).split((width, *self._kv_widths), dim=-1)
         query, key, value = self._split(query), self._split(key), self._split(value)
@@ -128,30 +134,40 @@ class Attention(nn.Module):
             query, key = rotate(query, rotation), rotate(key, rotation)
         if cache is not None:
             key, value = cache.extend(key, value)
-        return self._join(self.compatibility(query, key, value, mask, causal))
+        return self._join((attend or self.compatibility)(query, key, value, mask, causal))
 
-    def look_at(self, x: Float[Tensor, "rows length d_model"], memory: Memory) -> Float[Tensor, "rows length d_model"]:
-        """Cross-attention over a memory that `remember` has projected."""
-        width = self.heads * self.d_head
-        query = F.linear(x, self.query_key_value.weight[:width], self._bias(slice(None, width)))
-        return self._join(self.compatibility(self._split(query), memory.key, memory.value, memory.mask, False))
+    def cross_attend(
+        self,
+        x: Float[Tensor, "rows length d_model"],
+        memory: ProjectedMemory,
+        attend: AttentionFunction | None = None,
+    ) -> Float[Tensor, "rows length d_model"]:
+        """Compute cross-attention over a memory that `project_memory` has projected."""
+        query = self._query(x)
+        return self._join((attend or self.compatibility)(query, memory.key, memory.value, memory.mask, False))
 
-    def weights(
-        self, x: Float[Tensor, "rows length d_model"], memory: Memory
+    def cross_attention_weights(
+        self, x: Float[Tensor, "rows length d_model"], memory: ProjectedMemory
     ) -> Float[Tensor, "rows heads length keys"]:
-        """How much each position looks at each key: what attention brings back when the values are unit vectors."""
-        width = self.heads * self.d_head
-        query = self._split(F.linear(x, self.query_key_value.weight[:width], self._bias(slice(None, width))))
+        """Return the weight of each key for each query.
+
+        Attention returns its own weights when value j is the unit vector j, so no other formula is needed.
+        """
+        query = self._query(x)
         rows, _, keys, _ = memory.key.shape
         units = torch.eye(keys, dtype=x.dtype, device=x.device).expand(rows, self.kv_heads, keys, keys)
         return self.compatibility(query, memory.key, units, memory.mask, False)
 
-    def remember(self, memory: Float[Tensor, "rows keys d_model"], mask: MemoryMask | None) -> Memory:
-        """The keys and values of the encoder's output. They depend on nothing the decoder does."""
+    def project_memory(self, memory: Float[Tensor, "rows keys d_model"], mask: MemoryMask | None) -> ProjectedMemory:
+        """Return the keys and values of the encoder's output. They do not depend on the target."""
         width = self.heads * self.d_head
         both = F.linear(memory, self.query_key_value.weight[width:], self._bias(slice(width, None)))
         key, value = both.split(self._kv_widths, dim=-1)
-        return Memory(self._split(key), self._split(value), mask)
+        return ProjectedMemory(self._split(key), self._split(value), mask)
+
+    def _query(self, x: Float[Tensor, "rows length d_model"]) -> Heads:
+        width = self.heads * self.d_head
+        return self._split(F.linear(x, self.query_key_value.weight[:width], self._bias(slice(None, width))))
 
     @property
     def _kv_widths(self) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Where the weights start from. All of it, for every kind of module, in one place."""
+"""The initial values of all weights, for every kind of module."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sixfold.model.positions import LearnedPositions
 
 
 def initialise(model: nn.Module, seed: int) -> None:
-    """Set every weight from a seed, the same on every device.
+    """Set every weight at random from a seed. The values are the same on every device.
 
-    Linear layers keep the variance of what passes through them (Glorot & Bengio); queries, keys and values count as
-    square matrices of their own. Embeddings have standard deviation d_model^-0.5, so that sqrt(d_model) times a vector
-    has variance 1 and a tied output projection starts with logits near 0.
+    Linear layers preserve the variance of their input (Glorot & Bengio). The query, key and value projections count
+    as three matrices. Embeddings have standard deviation d_model^-0.5, so that a vector times sqrt(d_model) has
+    variance 1, and the logits of a tied output projection start near 0.
     """
     random = torch.Generator().manual_seed(seed)
     fused = {module.query_key_value for module in model.modules() if isinstance(module, Attention)}

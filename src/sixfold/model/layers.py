@@ -6,25 +6,32 @@ from collections.abc import Callable
 from functools import partial
 
 import torch.nn.functional as F
+import torch.utils.checkpoint
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from sixfold.config import ModelConfig
-from sixfold.model.attention import Attention, KeyValueCache, Mask, Memory
+from sixfold.model.attention import Attention, AttentionFunction, KeyValueCache, Mask, ProjectedMemory
 from sixfold.model.positions import Rotation
 
 Activations = Float[Tensor, "rows length d_model"]
 
 
 class LayerNorm(nn.LayerNorm):
-    """Autocast computes a norm in float32; handing it on in the type it came in halves the traffic of a bf16 stack."""
+    """Layer normalisation that returns the type of its input.
+
+    Autocast computes a norm in float32. Returning bfloat16 halves the memory traffic of a bfloat16 stack.
+    """
 
     def forward(self, x: Float[Tensor, "*rows d_model"]) -> Float[Tensor, "*rows d_model"]:
         return super().forward(x).to(x.dtype)
 
 
 class RMSNorm(nn.RMSNorm):
-    """As LayerNorm, without the mean and the bias. Autocast does not know it, so the type is said here."""
+    """Root-mean-square normalisation, without mean and bias.
+
+    Autocast has no rule for it, so it computes in the type of its weight and returns the type of its input.
+    """
 
     def forward(self, x: Float[Tensor, "*rows d_model"]) -> Float[Tensor, "*rows d_model"]:
         return super().forward(x.to(self.weight.dtype)).to(x.dtype)
@@ -43,6 +50,7 @@ GATED = ("swiglu",)
 
 
 def make_norm(config: ModelConfig) -> nn.Module:
+    """Return a new norm of the kind that the config names."""
     return NORMS[config.norm](config.d_model, config.norm_eps)
 
 
@@ -66,7 +74,7 @@ class FeedForward(nn.Module):
 
 
 class Layer(nn.Module):
-    """Self-attention, cross-attention where there is a memory to look at, and feed-forward."""
+    """One layer of a stack: self-attention, cross-attention in a decoder with an encoder, and feed-forward."""
 
     def __init__(self, config: ModelConfig, cross: bool) -> None:
         super().__init__()
@@ -90,42 +98,65 @@ class Layer(nn.Module):
         causal: bool,
         rotation: Rotation | None = None,
         cache: KeyValueCache | None = None,
-        memory: Memory | None = None,
+        memory: ProjectedMemory | None = None,
+        attend: AttentionFunction | None = None,
+        recompute: bool = False,
     ) -> Activations:
-        x = self.attend(x, mask, causal, rotation, cache)
+        """Run all sublayers.
+
+        With `recompute`, the activations inside the layer are not stored for the backward pass but computed again.
+        """
+        if recompute:
+            arguments = (x, mask, causal, rotation, cache, memory, attend)
+            return torch.utils.checkpoint.checkpoint(self._sublayers, *arguments, use_reentrant=False)
+        return self._sublayers(x, mask, causal, rotation, cache, memory, attend)
+
+    def _sublayers(
+        self,
+        x: Activations,
+        mask: Mask | None,
+        causal: bool,
+        rotation: Rotation | None,
+        cache: KeyValueCache | None,
+        memory: ProjectedMemory | None,
+        attend: AttentionFunction | None,
+    ) -> Activations:
+        x = self.self_attend(x, mask, causal, rotation, cache, attend)
         if self.cross_attention is not None and self.cross_attention_norm is not None:
             assert memory is not None, "a layer with cross-attention needs a memory"
-            look = partial(self.cross_attention.look_at, memory=memory)
-            x = self._around(look, self.cross_attention_norm, x)
-        return self._around(self.feed_forward, self.feed_forward_norm, x)
+            cross_attend = partial(self.cross_attention.cross_attend, memory=memory, attend=attend)
+            x = self._residual(cross_attend, self.cross_attention_norm, x)
+        return self._residual(self.feed_forward, self.feed_forward_norm, x)
 
-    def attend(
+    def self_attend(
         self,
         x: Activations,
         mask: Mask | None,
         causal: bool,
         rotation: Rotation | None = None,
         cache: KeyValueCache | None = None,
+        attend: AttentionFunction | None = None,
     ) -> Activations:
-        """The first sublayer alone."""
-        attend = partial(self.self_attention, mask=mask, causal=causal, rotation=rotation, cache=cache)
-        return self._around(attend, self.self_attention_norm, x)
+        """Run the self-attention sublayer alone."""
+        sublayer = partial(self.self_attention, mask=mask, causal=causal, rotation=rotation, cache=cache, attend=attend)
+        return self._residual(sublayer, self.self_attention_norm, x)
 
-    def looks(
-        self, x: Activations, memory: Memory, rotation: Rotation | None
+    def cross_attention_weights(
+        self, x: Activations, memory: ProjectedMemory, rotation: Rotation | None
     ) -> Float[Tensor, "rows heads length keys"]:
-        """What the cross-attention of this layer looks at, given what comes into the layer."""
+        """Return the weights of the cross-attention, where `x` is the input of this layer."""
         assert self.cross_attention is not None
         assert self.cross_attention_norm is not None
-        x = self.attend(x, None, True, rotation)
-        return self.cross_attention.weights(x if self.post_norm else self.cross_attention_norm(x), memory)
+        x = self.self_attend(x, None, True, rotation)
+        query = x if self.post_norm else self.cross_attention_norm(x)
+        return self.cross_attention.cross_attention_weights(query, memory)
 
-    def _around(self, sublayer: Callable[[Tensor], Tensor], norm: nn.Module, x: Activations) -> Activations:
-        """LayerNorm(x + Sublayer(x)) as in the paper, or x + Sublayer(LayerNorm(x))."""
+    def _residual(self, sublayer: Callable[[Tensor], Tensor], norm: nn.Module, x: Activations) -> Activations:
+        """Return LayerNorm(x + Sublayer(x)) as in the paper, or x + Sublayer(LayerNorm(x)) with pre-norm."""
         return self.add(x, sublayer(x if self.post_norm else norm(x)), norm)
 
     def add(self, x: Activations, y: Activations, norm: nn.Module) -> Activations:
-        """The residual connection, with the norm that may follow it."""
+        """Add the residual connection. With post-norm, normalise the sum."""
         x = x + self.dropout(y)
         return norm(x) if self.post_norm else x
 

@@ -1,4 +1,4 @@
-"""How a Transformer knows the order of its tokens: sinusoids, a learned table, rotations, or not at all."""
+"""Position encodings: sinusoids, a learned table, or rotations of queries and keys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sixfold.config import Layout
 
 
 def angles(positions: Int[Tensor, "rows length"], width: int, base: float) -> Float[Tensor, "rows length pairs"]:
-    """pos / base^(2i/width) for each pair i of features, in double precision: float32 drifts at far positions."""
+    """Return pos / base^(2i/width) for each pair i of features, in float64: float32 is inexact at large positions."""
     exponents = torch.arange(0, width, 2, dtype=torch.float64, device=positions.device) / width
     return positions[..., None].double() * torch.pow(base, -exponents)
 
@@ -20,14 +20,14 @@ def angles(positions: Int[Tensor, "rows length"], width: int, base: float) -> Fl
 def pair_up(
     first: Float[Tensor, "*any pairs"], second: Float[Tensor, "*any pairs"], layout: Layout
 ) -> Float[Tensor, "*any width"]:
-    """Lay two features a pair side by side (0 1 0 1 …) or in halves (0 0 … 1 1 …)."""
+    """Arrange the two features of each pair as neighbours (0 1 0 1 …) or in halves (0 0 … 1 1 …)."""
     if layout == "interleaved":
         return torch.stack((first, second), dim=-1).flatten(-2)
     return torch.cat((first, second), dim=-1)
 
 
 def unpair(x: Float[Tensor, "*any width"], layout: Layout) -> tuple[Tensor, Tensor]:
-    """The inverse of pair_up."""
+    """Return the first and the second features of all pairs: the inverse of `pair_up`."""
     if layout == "interleaved":
         return x[..., 0::2], x[..., 1::2]
     first, second = x.chunk(2, dim=-1)
@@ -35,7 +35,7 @@ def unpair(x: Float[Tensor, "*any width"], layout: Layout) -> tuple[Tensor, Tens
 
 
 class Sinusoid(nn.Module):
-    """PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos(the same) (paper §3.5)."""
+    """PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos(pos / 10000^(2i/d)) (paper §3.5)."""
 
     def __init__(self, d_model: int, layout: Layout, offset: int) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class Sinusoid(nn.Module):
 
 
 class LearnedPositions(nn.Embedding):
-    """One learned vector for each position."""
+    """A table with one learned vector for each position."""
 
     def __init__(self, d_model: int, max_length: int, offset: int) -> None:
         super().__init__(offset + max_length, d_model)
@@ -63,7 +63,7 @@ class LearnedPositions(nn.Embedding):
 
 
 class Rotation(NamedTuple):
-    """The angles of each position, as rotary attention uses them."""
+    """The cosine and sine of each feature's angle at each position."""
 
     cos: Float[Tensor, "#rows 1 length d_head"]
     sin: Float[Tensor, "#rows 1 length d_head"]
@@ -71,7 +71,7 @@ class Rotation(NamedTuple):
 
 
 class Rotary(nn.Module):
-    """Turns each pair of features of queries and keys by an angle that grows with the position (RoFormer, eq. 14)."""
+    """Rotates each pair of features of queries and keys by an angle proportional to the position (RoFormer, eq. 14)."""
 
     def __init__(self, d_head: int, layout: Layout, base: float) -> None:
         super().__init__()
@@ -91,6 +91,7 @@ class Rotary(nn.Module):
 def rotate(
     x: Float[Tensor, "rows heads length d_head"], rotation: Rotation
 ) -> Float[Tensor, "rows heads length d_head"]:
+    """Rotate queries or keys by the angles of their positions."""
     first, second = unpair(x, rotation.layout)
     quarter_turn = pair_up(-second, first, rotation.layout)
     return (x * rotation.cos + quarter_turn * rotation.sin).to(x.dtype)

@@ -1,10 +1,12 @@
-"""The Transformer and its family: a stack that encodes, a stack that decodes, or both, under one output."""
+"""The Transformer and its relatives: an encoder, a decoder or both, and the output projection."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -13,22 +15,51 @@ from torch import Tensor, nn
 
 from sixfold.config import ModelConfig
 from sixfold.errors import RequestError
-from sixfold.model.attention import KeyValueCache, Mask, Memory, MemoryMask, causal_mask
+from sixfold.model.attention import (
+    AttentionFunction,
+    KeyValueCache,
+    Mask,
+    MemoryMask,
+    ProjectedMemory,
+    causal_mask,
+)
 from sixfold.model.initialise import initialise
 from sixfold.model.layers import ACTIVATIONS, Activations, Layer, make_norm
 from sixfold.model.positions import LearnedPositions, Rotary, Sinusoid
-from sixfold.weights import check_weights, depth, has_cross_attention, has_token_types
+from sixfold.weights import canonical, check_weights, depth, has_cross_attention, has_token_types
 
 Tokens = Int[Tensor, "rows length"]
-Padding = Bool[Tensor, "rows length"]  # True = a real token
+Padding = Bool[Tensor, "rows length"]  # True: a real token; False: padding
 Logits = Float[Tensor, "rows length vocab"]
 Source = Int[Tensor, "rows source"]
 SourcePadding = Bool[Tensor, "rows source"]
 Target = Int[Tensor, "rows target"]
+PositionVectors = Float[Tensor, "positions d_model"]
+
+
+def call_module(module: nn.Module, *arguments: Any) -> Any:
+    """Call a module. Training compiles this function, and all layers of a stack share what was compiled."""
+    return module(*arguments)
+
+
+class Execution(NamedTuple):
+    """How to compute a stack: choices of the caller that change speed and memory, and the result only by rounding.
+
+    They are passed with each call, and no module stores them. So training, an engine and a plain call can use one
+    model in turns.
+    """
+
+    attend: AttentionFunction | None = None  # computes what the compatibility of every attention computes
+    position_vectors: PositionVectors | None = None  # rows of sinusoids to look up instead of computing them
+    recompute: bool = False  # the backward pass computes the activations inside layers again; they are not stored
+    call: Callable[..., Any] = call_module  # calls the embedding and each layer
+
+
+PLAIN = Execution()
 
 
 class Embedding(nn.Module):
-    """Token vectors times sqrt(d_model), plus positions (paper §3.4, §3.5), plus what the options add."""
+    """Token vectors times sqrt(d_model), plus positions (paper §3.4, §3.5), token types and a norm where configured."""
 
     def __init__(self, config: ModelConfig, stack: str) -> None:
         super().__init__()
@@ -39,10 +70,18 @@ class Embedding(nn.Module):
         self.norm = make_norm(config) if config.embedding_norm else None
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, tokens: Tokens, positions: Int[Tensor, "#rows length"], types: Tokens | None) -> Activations:
+    def forward(
+        self,
+        tokens: Tokens,
+        positions: Int[Tensor, "#rows length"],
+        types: Tokens | None,
+        position_vectors: PositionVectors | None = None,
+    ) -> Activations:
+        """Embed tokens. `position_vectors`, where given, holds the vector of each position: row i is position i."""
         x = self.token(tokens) * self.scale
         if self.position is not None:
-            x = x + self.position(positions).to(x.dtype)
+            vectors = self.position(positions) if position_vectors is None else position_vectors[positions]
+            x = x + vectors.to(x.dtype)
         if self.segment is not None:
             x = x + self.segment(torch.zeros_like(tokens) if types is None else types)
         if self.norm is not None:
@@ -54,21 +93,21 @@ class Embedding(nn.Module):
 
 
 def stream_type(x: Tensor) -> torch.dtype:
-    """What flows between the layers: autocast's type, where that is on."""
-    kind = x.device.type
-    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else x.dtype
+    """Return the type of the activations between layers: that of autocast where it is enabled, else that of `x`."""
+    device = x.device.type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
 
 
 POSITIONS = {
     "sinusoidal": lambda config: Sinusoid(config.d_model, config.position_layout, config.position_offset),
     "learned": lambda config: LearnedPositions(config.d_model, config.max_length, config.position_offset),
-    "rotary": lambda config: None,  # turned into queries and keys instead, layer by layer
+    "rotary": lambda config: None,  # every layer rotates its queries and keys instead
     "none": lambda config: None,
 }
 
 
 class Stack(nn.Module):
-    """An encoder or a decoder: the embedding, N layers, and the norm that ends a pre-norm stack."""
+    """An encoder or a decoder: the embedding, N layers, and a final norm with pre-norm."""
 
     def __init__(self, config: ModelConfig, stack: str) -> None:
         super().__init__()
@@ -87,49 +126,64 @@ class Stack(nn.Module):
         self,
         tokens: Tokens,
         mask: Mask | None = None,
-        memory: Sequence[Memory] | None = None,
+        memory: Sequence[ProjectedMemory] | None = None,
         types: Tokens | None = None,
         caches: Sequence[KeyValueCache] | None = None,
         positions: Int[Tensor, "#rows length"] | None = None,
+        execution: Execution = PLAIN,
     ) -> Activations:
-        """With caches, tokens continue what the caches hold, and `mask` alone says which of it they may look at."""
+        """Compute the activations of the last layer.
+
+        With caches, one for each layer, the tokens continue the positions that the caches hold. Then there is no
+        causal mask: `mask` alone says which of the cached positions each token may attend to.
+        """
         if positions is None:
             self.check_length(tokens.size(1))
             positions = torch.arange(tokens.size(1), device=tokens.device)[None]
         causal = self.causal and caches is None
-        if causal and mask is not None:  # once for all layers
+        if causal and mask is not None:  # combined once for all layers
             mask, causal = mask & causal_mask(tokens.size(1), tokens.size(1), tokens.device), False
-        x = self.embedding(tokens, positions, types)
+        x = execution.call(self.embedding, tokens, positions, types, execution.position_vectors)
         rotation = None if self.rotary is None else self.rotary(positions)
-        for index, layer in enumerate(self.each_layer()):
-            x = layer(
+        for index, layer in enumerate(self.iter_layers()):
+            x = execution.call(
+                layer,
                 x,
                 mask,
                 causal,
                 rotation,
                 None if caches is None else caches[index],
                 None if memory is None else memory[index],
+                execution.attend,
+                execution.recompute,
             )
         return x if self.norm is None else self.norm(x)
 
-    def looks(self, tokens: Tokens, memory: Sequence[Memory], index: int) -> Float[Tensor, "rows heads length keys"]:
-        """The weights of the cross-attention of a layer, by its index."""
+    def cross_attention_weights(
+        self, tokens: Tokens, memory: Sequence[ProjectedMemory], index: int
+    ) -> Float[Tensor, "rows heads length keys"]:
+        """Return the cross-attention weights of the layer with this index."""
         positions = torch.arange(tokens.size(1), device=tokens.device)[None]
         rotation = None if self.rotary is None else self.rotary(positions)
         x = self.embedding(tokens, positions, None)
-        *lower, wanted = list(self.each_layer())[: index + 1]
-        for layer, projected in zip(lower, memory, strict=False):
+        *lower_layers, last_layer = list(self.iter_layers())[: index + 1]
+        for layer, projected in zip(lower_layers, memory, strict=False):
             x = layer(x, None, True, rotation, None, projected)
-        return wanted.looks(x, memory[index], rotation)
+        return last_layer.cross_attention_weights(x, memory[index], rotation)
 
-    def remember(self, memory: Float[Tensor, "rows keys d_model"], mask: MemoryMask | None) -> list[Memory]:
-        """What each layer's cross-attention will look at; computed once a sentence."""
-        return [layer.cross_attention.remember(memory, mask) for layer in self.each_layer() if layer.cross_attention]
+    def project_memory(
+        self, memory: Float[Tensor, "rows keys d_model"], mask: MemoryMask | None
+    ) -> list[ProjectedMemory]:
+        """Return the keys and values of the encoder's output for each layer; they are computed once for a sentence."""
+        attentions = [layer.cross_attention for layer in self.iter_layers()]
+        return [attention.project_memory(memory, mask) for attention in attentions if attention is not None]
 
-    def each_layer(self) -> Iterator[Layer]:
+    def iter_layers(self) -> Iterator[Layer]:
+        """Iterate over the layers, typed as such."""
         return cast("Iterator[Layer]", iter(self.layers))
 
     def check_length(self, length: int) -> None:
+        """Raise RequestError if a learned position table has fewer rows than `length`."""
         if self.longest is not None and length > self.longest:
             raise RequestError(
                 f"tokens: expected at most {self.longest}, the rows of the learned position table; got {length}",
@@ -138,7 +192,7 @@ class Stack(nn.Module):
 
 
 class Output(nn.Module):
-    """Linear projection to the vocabulary (paper §3.4); a softmax of it gives probabilities."""
+    """The linear projection to the logits of the vocabulary (paper §3.4)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -151,14 +205,14 @@ class Output(nn.Module):
         return self.projection(self.prepare(x))
 
     def prepare(self, x: Float[Tensor, "*rows d_model"]) -> Float[Tensor, "*rows d_model"]:
-        """All but the projection, which training does in pieces."""
+        """Compute the input of the projection. Training applies the projection itself, to one piece after another."""
         if self.transform is None or self.norm is None:
             return x
         return self.norm(ACTIVATIONS[self.activation](self.transform(x)))
 
 
 class EncoderDecoder(nn.Module):
-    """The paper's model: reads a source, writes a target."""
+    """The paper's model: the encoder reads a source, the decoder writes a target."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -173,7 +227,7 @@ class EncoderDecoder(nn.Module):
     def forward(
         self, source: Source, target: Target, padding: SourcePadding | None = None, types: Source | None = None
     ) -> Float[Tensor, "rows target vocab"]:
-        """Teacher forcing: all positions of the target at once. `padding` and `types` are the source's."""
+        """Return the logits at all target positions (teacher forcing). `padding` and `types` are the source's."""
         return self.output(self.hidden(source, target, padding, types))
 
     def hidden(
@@ -184,28 +238,35 @@ class EncoderDecoder(nn.Module):
         types: Source | None = None,
         source_segments: Source | None = None,
         target_segments: Target | None = None,
+        *,
+        execution: Execution = PLAIN,
     ) -> Float[Tensor, "rows target d_model"]:
-        """The decoder's last activations. A target padded on its right needs no mask: causality hides the padding.
+        """Return the activations of the decoder's last layer.
 
-        Where rows hold several texts, `source_segments` and `target_segments` number them from 1, and 0 is padding.
-        Each text is then read as if it were alone.
+        A target that is padded on its right needs no mask: the causal mask hides the padding. Packed rows hold
+        several texts. For these, `source_segments` and `target_segments` number the texts of each row from 1, with 0
+        for padding, and each text is computed as if it were alone.
         """
         if source_segments is None or target_segments is None:
             mask = padding_mask(source_padding)
-            return self.decoder(target, memory=self.decoder.remember(self.encoder(source, mask, types=types), mask))
-        mask = same_text(source_segments, source_segments)
-        encoded = self.encoder(source, mask, types=types, positions=position_in_text(source_segments))
-        memory = self.decoder.remember(encoded, same_text(target_segments, source_segments))
-        mask = same_text(target_segments, target_segments)
-        return self.decoder(target, mask, memory, positions=position_in_text(target_segments))
+            memory = self.decoder.project_memory(self.encoder(source, mask, types=types, execution=execution), mask)
+            return self.decoder(target, memory=memory, execution=execution)
+        mask, positions = same_segment_mask(source_segments, source_segments), positions_in_segments(source_segments)
+        encoded = self.encoder(source, mask, types=types, positions=positions, execution=execution)
+        memory = self.decoder.project_memory(encoded, same_segment_mask(target_segments, source_segments))
+        mask, positions = same_segment_mask(target_segments, target_segments), positions_in_segments(target_segments)
+        return self.decoder(target, mask, memory, positions=positions, execution=execution)
 
-    def looks(self, source: Source, target: Target, layer: int) -> Float[Tensor, "rows heads target source"]:
-        """How much each position of the target attends to each of the source, in one layer of the decoder."""
-        return self.decoder.looks(target, self.decoder.remember(self.encoder(source), None), layer)
+    def cross_attention_weights(
+        self, source: Source, target: Target, layer: int
+    ) -> Float[Tensor, "rows heads target source"]:
+        """Return how much each target position attends to each source position in one layer of the decoder."""
+        memory = self.decoder.project_memory(self.encoder(source), None)
+        return self.decoder.cross_attention_weights(target, memory, layer)
 
 
 class EncoderOnly(nn.Module):
-    """BERT's shape: every token sees every token; the output predicts masked ones."""
+    """The architecture of BERT: every token attends to all tokens, and the output predicts masked ones."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -217,12 +278,20 @@ class EncoderOnly(nn.Module):
     def forward(self, tokens: Tokens, padding: Padding | None = None, types: Tokens | None = None) -> Logits:
         return self.output(self.hidden(tokens, padding, types))
 
-    def hidden(self, tokens: Tokens, padding: Padding | None = None, types: Tokens | None = None) -> Activations:
-        return self.encoder(tokens, padding_mask(padding), types=types)
+    def hidden(
+        self,
+        tokens: Tokens,
+        padding: Padding | None = None,
+        types: Tokens | None = None,
+        *,
+        execution: Execution = PLAIN,
+    ) -> Activations:
+        """Return the activations of the last layer."""
+        return self.encoder(tokens, padding_mask(padding), types=types, execution=execution)
 
 
 class DecoderOnly(nn.Module):
-    """GPT's and LLaMA's shape: every token sees those before it; the output predicts the next."""
+    """The architecture of GPT and LLaMA: each token attends to earlier ones, and the output predicts the next."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -234,8 +303,9 @@ class DecoderOnly(nn.Module):
     def forward(self, tokens: Tokens) -> Logits:
         return self.output(self.hidden(tokens))
 
-    def hidden(self, tokens: Tokens) -> Activations:
-        return self.decoder(tokens)
+    def hidden(self, tokens: Tokens, *, execution: Execution = PLAIN) -> Activations:
+        """Return the activations of the last layer."""
+        return self.decoder(tokens, execution=execution)
 
 
 Transformer = EncoderDecoder | EncoderOnly | DecoderOnly
@@ -247,41 +317,89 @@ KINDS: dict[str, type[EncoderDecoder] | type[EncoderOnly] | type[DecoderOnly]] =
 
 
 def build(config: ModelConfig, seed: int = 1) -> Transformer:
-    """A freshly initialised model."""
+    """Return a model with new random weights. To open a model that has weights, use `load_model`."""
     model = KINDS[config.kind](config)
     initialise(model, seed)
     return model
 
 
+def load_model(
+    config: ModelConfig,
+    weights: Mapping[str, np.ndarray],
+    where: str = "weights",
+    device: torch.device | str = "cpu",
+    dtype: torch.dtype | None = None,
+) -> Transformer:
+    """Return a model with these weights, on a device and in a type; they must be exactly those of the config.
+
+    Nothing is initialised at random: the modules are built on the meta device, which has no memory, and each weight
+    is copied to its device and assigned. `where` names the weights in errors. `dtype` is torch's default if None.
+    """
+    with torch.device("meta"):
+        model = KINDS[config.kind](config)
+    expected = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+    check_weights(where, expected, {name: array.shape for name, array in weights.items()})
+    dtype = dtype or torch.get_default_dtype()
+    loaded = {name: nn.Parameter(_tensor(weights[name]).to(device, dtype)) for name in expected}
+    # Tied weights have several names in a state dict. One Parameter under all of them keeps them tied.
+    model.load_state_dict({name: loaded[canonical(config, name)] for name in model.state_dict()}, assign=True)
+    assert not any(tensor.is_meta for tensor in chain(model.parameters(), model.buffers()))
+    return model
+
+
+@contextmanager
+def evaluation_mode(model: nn.Module) -> Iterator[None]:
+    """Switch dropout off inside the block, and restore the mode of every module after it."""
+    modules = [module for module in model.modules() if module.training] if model.training else []
+    if modules:
+        model.eval()
+    try:
+        yield
+    finally:
+        for module in modules:
+            module.training = True
+
+
 def padding_mask(padding: Padding | None) -> Mask | None:
-    """From True = a real token to the shape that attention broadcasts."""
+    """Reshape padding (True: a real token) so that attention broadcasts it over heads and queries."""
     return None if padding is None else padding[:, None, None, :]
 
 
-def same_text(queries: Int[Tensor, "rows length"], keys: Int[Tensor, "rows keys"]) -> Mask:
-    """Each token may look at its own text. Padding looks at the first: whoever may look at nothing becomes NaN."""
-    looking = torch.where(queries == 0, queries[:, :1], queries)
-    return (looking[:, :, None] == keys[:, None, :])[:, None]
+def same_segment_mask(queries: Int[Tensor, "rows length"], keys: Int[Tensor, "rows keys"]) -> Mask:
+    """Let each token of a packed row attend to the tokens of its own segment; both arguments number the segments.
+
+    Padding (segment 0) attends to the first segment: attention to nothing would be NaN.
+    """
+    segments = torch.where(queries == 0, queries[:, :1], queries)
+    return (segments[:, :, None] == keys[:, None, :])[:, None]
 
 
-def position_in_text(texts: Int[Tensor, "rows length"]) -> Int[Tensor, "rows length"]:
-    """Counted from the first token of each text; padding is at 0, which every table of positions has."""
-    places = torch.arange(texts.size(1), device=texts.device).expand_as(texts)
-    begins = torch.ones_like(texts, dtype=torch.bool)
-    begins[:, 1:] = texts[:, 1:] != texts[:, :-1]
-    return torch.where(texts == 0, 0, places - torch.where(begins, places, 0).cummax(1).values)
+def positions_in_segments(segments: Int[Tensor, "rows length"]) -> Int[Tensor, "rows length"]:
+    """Count positions from the first token of each segment, so that 1 1 2 2 2 0 gives 0 1 0 1 2 0.
+
+    Padding (segment 0) has position 0, which every position table has.
+    """
+    columns = torch.arange(segments.size(1), device=segments.device).expand_as(segments)
+    is_first = torch.ones_like(segments, dtype=torch.bool)
+    is_first[:, 1:] = segments[:, 1:] != segments[:, :-1]
+    return torch.where(segments == 0, 0, columns - torch.where(is_first, columns, 0).cummax(1).values)
 
 
 def weights_of(model: nn.Module) -> dict[str, np.ndarray]:
-    """The weights by name, shared ones once, as a model file stores them."""
+    """Return the weights by name as float32, tied ones once, as a model file stores them."""
     return {name: weight.detach().float().cpu().numpy() for name, weight in model.named_parameters()}
 
 
 def load_weights(model: nn.Module, weights: Mapping[str, np.ndarray], where: str = "weights") -> None:
-    """Set all weights in place; they must be exactly those the model has."""
+    """Copy weights into a model; they must be exactly those that it has. `where` names them in errors."""
     parameters = dict(model.named_parameters())
     expected = {name: tuple(parameter.shape) for name, parameter in parameters.items()}
     check_weights(where, expected, {name: array.shape for name, array in weights.items()})
     with torch.no_grad():
         for name, parameter in parameters.items():
-            parameter.copy_(torch.from_numpy(np.array(weights[name])))
+            parameter.copy_(_tensor(weights[name]))
+
+
+def _tensor(array: np.ndarray) -> Tensor:
+    """Copy an array, which may be a read-only view of a file."""
+    return torch.from_numpy(np.array(array))

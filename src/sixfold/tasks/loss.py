@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from sixfold.model.transformer import Output
+from sixfold.model.transformer import PLAIN, Execution, Output
 from sixfold.tasks.task import Batch
 
 Hidden = Float[Tensor, "tokens_of_all_passes d_model"]
@@ -83,12 +83,12 @@ class TokenLoss:
         if compiled:
             self.chunk_loss = torch.compile(self._chunk_loss, dynamic=True)
 
-    def __call__(self, model: Any, batch: Batch) -> Scalar:
+    def __call__(self, model: Any, batch: Batch, execution: Execution = PLAIN) -> Scalar:
         """Return the loss of a batch; padding never reaches the output projection."""
         inputs: dict[str, Any] = {
             name: None if tensor is None else torch.cat([tensor] * self.passes) for name, tensor in batch.inputs.items()
         }
-        hidden = model.hidden(**inputs).unflatten(0, (self.passes, -1)).flatten(1, 2)
+        hidden = model.hidden(**inputs, execution=execution).unflatten(0, (self.passes, -1)).flatten(1, 2)
         hidden = hidden.index_select(1, batch.label_positions).flatten(0, 1)
         return self.of_hidden(model.output.prepare(hidden), batch.labels, model.output.projection)
 

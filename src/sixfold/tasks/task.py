@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from sixfold.config import ModelConfig, TrainingConfig
 from sixfold.data.examples import Examples, ExampleSet
+from sixfold.model.transformer import PLAIN, Execution
 from sixfold.modelfile import Shortlist
 from sixfold.text.tokenizer import Tokenizer
 
@@ -140,8 +141,8 @@ class Task(Protocol[Dev]):
         """Make the tensors of a micro-batch; <bos> and <eos> are added here and nowhere else."""
         ...
 
-    def loss(self, model: nn.Module, batch: Batch) -> Float[Tensor, ""]:
-        """Return the loss summed over the labels of a batch."""
+    def loss(self, model: nn.Module, batch: Batch, execution: Execution = PLAIN) -> Float[Tensor, ""]:
+        """Return the loss summed over the labels of a batch; `execution` says how the model computes it."""
         ...
 
     def validator(

@@ -21,12 +21,12 @@ from sixfold.data.examples import Examples, ExampleSet, Packing, Part
 from sixfold.data.store import Ragged, TokenStore
 from sixfold.decoding.options import SearchOptions
 from sixfold.decoding.search import beam_search, greedy
-from sixfold.engines.engine import batches
+from sixfold.engines.engine import batch_by_length
 from sixfold.engines.gpu import GpuEngine
 from sixfold.errors import ConfigError
 from sixfold.evaluation.scores import Scores, score
 from sixfold.model.precision import autocast, compute_type_on
-from sixfold.model.stepper import translate_stepper
+from sixfold.model.stepper import translation_stepper
 from sixfold.model.transformer import EncoderDecoder
 from sixfold.modelfile import Shortlist
 from sixfold.recipe import set_name
@@ -339,7 +339,7 @@ class TranslationValidator:
             for number, tokens in zip(numbers, targets, strict=True):
                 translations[number] = self.tokenizer.decode(tokens)
 
-        for numbers in batches([len(ids) + 1 for ids in sources], BATCH_TOKENS[self.device.type] // beam):
+        for numbers in batch_by_length([len(ids) + 1 for ids in sources], BATCH_TOKENS[self.device.type] // beam):
             self._within_memory(decode, numbers)
         if self.engine is not None:
             self.engine.close()  # the next training step needs the memory
@@ -359,7 +359,7 @@ class TranslationValidator:
                 loss = float(chunked_cross_entropy(self.model.output, hidden, batch.labels))
             totals.add_(torch.tensor([loss, len(batch.labels)]))
 
-        for numbers in batches([max(map(len, pair)) + 1 for pair in pairs], BATCH_TOKENS[self.device.type]):
+        for numbers in batch_by_length([max(map(len, pair)) + 1 for pair in pairs], BATCH_TOKENS[self.device.type]):
             self._within_memory(add, numbers)
         loss, tokens = self.processes.all_reduce(totals).tolist()
         return loss / max(tokens, 1)
@@ -388,10 +388,10 @@ class TranslationValidator:
         if self.engine is not None:
             return [hypotheses[0].tokens for hypotheses in self.engine.search(sources, options)]
         batch = pair_batch([(source[:-1], []) for source in sources], self.shape).to(self.device)
-        longest = options.longest(batch.source.size(1))
+        longest = options.max_target_length(batch.source.size(1))
         start = torch.full((len(sources),), self.shape.bos, device=self.device)
         with autocast(self.config.precision, self.device):
-            stepper = translate_stepper(self.model, batch.source, batch.source_padding, longest)
+            stepper = translation_stepper(self.model, batch.source, batch.source_padding, longest)
             options = replace(options, max_length=longest)
             if beam == 1:
                 return [hypothesis.tokens for hypothesis in greedy(stepper, start, self.shape.eos, options)]

@@ -146,7 +146,7 @@ def distribute(module: nn.Module, group: Group, sharded: bool, device: torch.dev
             if isinstance(part, Layer):
                 if part.cross_attention is not None:
                     fully_shard(part.cross_attention)
-                    for method in ("remember", "look_at"):  # it is not called through forward
+                    for method in ("project_memory", "cross_attend"):  # it is not called through forward
                         register_fsdp_forward_method(part.cross_attention, method)
                 fully_shard(part)
         fully_shard(module)

@@ -12,13 +12,12 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from sixfold.config import TrainingConfig
-from sixfold.model.layers import Layer
-from sixfold.model.transformer import Embedding, Transformer
+from sixfold.model.transformer import Execution, Transformer, call_module
 from sixfold.tasks.task import Batch
 from sixfold.training import lora
 from sixfold.training.distributed import SINGLE_PROCESS, Group, distribute, full_tensor
 
-LossFunction = Callable[[nn.Module, Batch], Float[Tensor, ""]]  # summed over the labels of a batch
+LossFunction = Callable[[nn.Module, Batch, Execution], Float[Tensor, ""]]  # summed over the labels of a batch
 
 
 class State:
@@ -44,11 +43,8 @@ class State:
         self.lora = config.lora
         if config.lora:
             lora.attach(model, config.lora, config.seed)
-        if config.recompute:
-            recompute_layers(model)
-        if compiled:
-            compile_layers(model)
-        self.module = distribute(ModelWithLoss(model, loss), group, config.sharded, device)
+        execution = Execution(recompute=config.recompute, call=compile_layer_calls() if compiled else call_module)
+        self.module = distribute(ModelWithLoss(model, loss, execution), group, config.sharded, device)
         self.step = 0
         self.weights = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
         self.optimizer = torch.optim.AdamW(
@@ -96,14 +92,15 @@ def decay_groups(model: Transformer, weights: Iterable[nn.Parameter], decay: flo
 class ModelWithLoss(nn.Module):
     """A model and the loss of its task as one module, whose gradients processes that train together exchange."""
 
-    def __init__(self, model: Transformer, loss: LossFunction) -> None:
+    def __init__(self, model: Transformer, loss: LossFunction, execution: Execution) -> None:
         super().__init__()
         self.model = model
         self.loss = loss
+        self.execution = execution
 
     def forward(self, batch: Batch) -> Float[Tensor, ""]:
         """Return the loss of a batch."""
-        return self.loss(self.model, batch)
+        return self.loss(self.model, batch, self.execution)
 
 
 class Guard:
@@ -131,26 +128,13 @@ def attention_backend(state: State) -> AbstractContextManager[None]:
     return nullcontext()
 
 
-def compile_layers(model: Transformer) -> None:
-    """Compile layer by layer, so that all layers of a stack share the compiled code: seconds instead of minutes."""
+def compile_layer_calls() -> Callable[..., Any]:
+    """Return a compiled `call_module`: layer by layer, all layers of a stack share what was compiled.
+
+    That takes seconds, where compiling a whole model takes minutes. The modules themselves are not changed.
+    """
     options: dict[str, Any] = {}
     # A fusion that newer versions try for the backward pass of norms made a base step 7% slower.
     if "triton.mix_order_reduction" in torch._inductor.list_options():
         options["triton.mix_order_reduction"] = False
-    for part in model.modules():
-        if isinstance(part, (Embedding, Layer)):
-            part.compile(dynamic=False, options=options)
-
-
-def recompute_layers(model: Transformer) -> None:
-    """Keep only the activations between layers; the backward pass computes the others again."""
-    for part in model.modules():
-        if isinstance(part, Layer):
-            part.forward = _recomputed(part.forward)  # type: ignore[method-assign]
-
-
-def _recomputed(forward: Any) -> Any:
-    def call(*arguments: Any) -> Any:
-        return torch.utils.checkpoint.checkpoint(forward, *arguments, use_reentrant=False)
-
-    return call
+    return torch.compile(call_module, dynamic=False, options=options)

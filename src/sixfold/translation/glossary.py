@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from sixfold.engines.engine import Candidate as Hypothesis
+from sixfold.decoding.options import Hypothesis
 from sixfold.text.sentences import is_spaced
 from sixfold.translation.direction import Direction
 from sixfold.translation.documents.units import Span

@@ -9,8 +9,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from sixfold.decoding.options import SearchOptions
-from sixfold.engines.engine import Candidate as Hypothesis
+from sixfold.decoding.options import Hypothesis, SearchOptions
 from sixfold.text.languages import LETTERS, SCRIPTS, UNSPACED, letters
 from sixfold.text.numbers import numbers, numbers_differ
 from sixfold.translation.direction import Direction
@@ -200,7 +199,7 @@ def mend(
 ) -> list[Hypothesis]:
     """What the model says when it is asked once more, and may not do what it did."""
     kinds = {fault.kind for fault in faults}
-    again = replace(search, beam=max(BEAM, search.beam), n_best=BEAM, unlisted=True)
+    again = replace(search, beam=max(BEAM, search.beam), n_best=BEAM, ignore_shortlist=True)
     if "loop" in kinds or "long" in kinds:
         again = replace(again, no_repeat=4)
     if "damaged" in kinds:

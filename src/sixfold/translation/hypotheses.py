@@ -8,8 +8,7 @@ from heapq import nlargest
 from itertools import chain
 from typing import Any, NamedTuple
 
-from sixfold.decoding.options import SearchOptions
-from sixfold.engines.engine import Candidate as Hypothesis
+from sixfold.decoding.options import Hypothesis, SearchOptions
 from sixfold.translation.direction import Direction
 from sixfold.translation.guard import Fault, check, mend
 from sixfold.translation.options import TranslateOptions
@@ -59,7 +58,7 @@ def best_hypotheses(
         for place, hypotheses in zip(places, some, strict=True):
             answers[place] = hypotheses
     if search.beam > 1:
-        search_again(direction, sources, answers, replace(search, beam=WIDER * search.beam, unlisted=True))
+        search_again(direction, sources, answers, replace(search, beam=WIDER * search.beam, ignore_shortlist=True))
     return answers
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sixfold.configfile import check_types, require
-from sixfold.decoding.options import LARGEST_BEAM, SearchOptions
+from sixfold.decoding.options import MAX_BEAM, SearchOptions
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class TranslateOptions:
 
     def __post_init__(self) -> None:
         check_types(self, "options")
-        require(1 <= self.beam <= LARGEST_BEAM // 2, "options.beam", f"1 to {LARGEST_BEAM // 2}", self.beam)
+        require(1 <= self.beam <= MAX_BEAM // 2, "options.beam", f"1 to {MAX_BEAM // 2}", self.beam)
         self.search(1)
 
     def search(self, longest: int) -> SearchOptions:
