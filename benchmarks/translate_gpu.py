@@ -29,7 +29,7 @@ from sixfold.config import ModelConfig
 from sixfold.decoding.options import SearchOptions
 from sixfold.engines.gpu import GpuEngine
 from sixfold.model.positions import Sinusoid
-from sixfold.model.transformer import EncoderDecoder, build, load_weights, weights_of
+from sixfold.model.transformer import EncoderDecoder, build, load_model, weights_of
 from sixfold.presets import preset
 
 STEPS = 32
@@ -52,10 +52,9 @@ class Sides:
         )
         set_positions(self.peer, table.numpy())
         self.peer = self.peer.to(device, kind)
-        ours = build(replace(config, dropout=0.0))
+        ours = load_model(replace(config, dropout=0.0), weights_of(model), device=device, dtype=kind)
         assert isinstance(ours, EncoderDecoder)
-        load_weights(ours, weights_of(model))
-        self.engine = GpuEngine(ours.to(device, kind), config)
+        self.engine = GpuEngine(ours, config)
 
     def ours(self, sources: Sequence[list[int]], options: SearchOptions) -> list[list[int]]:
         return [found[0].tokens for found in self.engine.search(sources, options)]
@@ -67,7 +66,7 @@ class Sides:
         with torch.inference_mode():
             found = self.peer.generate(
                 input_ids=tokens, attention_mask=(tokens != self.config.pad).long(), num_beams=options.beam,
-                min_new_tokens=options.min_length, max_new_tokens=options.longest(longest), do_sample=False,
+                min_new_tokens=options.min_length, max_new_tokens=options.max_target_length(longest), do_sample=False,
             )  # fmt: skip
         specials = (self.config.pad, self.config.bos, self.config.eos)
         return [[token for token in row if token not in specials] for row in found.tolist()]
@@ -200,9 +199,8 @@ def main() -> None:
         result["steps"] = measure_steps(sides, (1, 4) if args.small else (1, 64, 512), args.rounds)
     else:
         file = modelfile.load(args.model)
-        model = build(replace(file.config.model, dropout=0.0)).eval()
+        model = load_model(replace(file.config.model, dropout=0.0), file.weights()).eval()
         assert isinstance(model, EncoderDecoder)
-        load_weights(model, file.weights())
         sides = Sides(file.config.model, model, args.device, kind)
         sources = read_sources(file, args.data, args.sentences)
         result["file"] = measure_file(sides, sources, args.rounds, 4 if args.small else 512)

@@ -12,7 +12,7 @@ from commands import run_here
 from sixfold import Translator, modelfile, tensorfile
 from sixfold.errors import ModelFileError
 from sixfold.explorer.forward import forward
-from sixfold.model.transformer import build, load_weights
+from sixfold.model.transformer import load_model
 
 FOLDER = Path(__file__).parent / "old_models"
 sys.path.insert(0, str(FOLDER))
@@ -33,8 +33,7 @@ def test_a_model_of_format_1_computes_what_it_did(storage):
     expected = np.array(EXPECTED[storage]["logits"])
     logits = forward(file, source, target)["logits"][0]
     np.testing.assert_allclose(logits[:, : expected.shape[1]], expected, atol=2e-3)
-    model = build(file.config.model).eval()
-    load_weights(model, file.weights())
+    model = load_model(file.config.model, file.weights()).eval()
     with torch.no_grad():
         found = model(torch.from_numpy(source), torch.from_numpy(target), torch.ones(source.shape, dtype=torch.bool))
     np.testing.assert_allclose(found[0, :, : expected.shape[1]].numpy(), expected, atol=2e-3)

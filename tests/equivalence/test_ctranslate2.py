@@ -11,8 +11,8 @@ from sixfold.decoding.search import beam_search, greedy
 from sixfold.engines.cpu import CpuEngine
 from sixfold.errors import RequestError, SixfoldError
 from sixfold.interop.ctranslate2 import check_supported, convert
-from sixfold.model.stepper import Stepper, translate_stepper
-from sixfold.model.transformer import load_weights, weights_of
+from sixfold.model.stepper import Stepper, translation_stepper
+from sixfold.model.transformer import load_model, weights_of
 
 LENGTH = 12
 
@@ -56,13 +56,13 @@ def check(config, model, seed=1, patiences=(1.0, 1000.0)):
     begin = torch.full((len(sources),), config.bos)
     prompts = rows_of(sources, padding)
     one = SearchOptions(beam=1, max_length=LENGTH)
-    ours = greedy(translate_stepper(model, sources, padding, LENGTH), begin, config.eos, one)
+    ours = greedy(translation_stepper(model, sources, padding, LENGTH), begin, config.eos, one)
     ended = compare([[each] for each in ours], engine.decode(prompts, one))
     for patience in patiences:
         its = SearchOptions(beam=4, n_best=2, max_length=LENGTH, patience=patience)
         # Its search cannot tell that none can win; with endless patience it runs on and finds the same.
         mine = replace(its, patience=0.0) if patience == 1000.0 else its
-        ours = beam_search(translate_stepper(model, sources, padding, LENGTH), begin, config.eos, mine)
+        ours = beam_search(translation_stepper(model, sources, padding, LENGTH), begin, config.eos, mine)
         ended += compare(ours, engine.decode(prompts, its))
     return ended
 
@@ -99,7 +99,7 @@ def test_length_penalties_agree(length_penalty):
     config, model = eager_to_end(SMALL, 1)
     sources, _, padding = random_batch(config)
     options = SearchOptions(max_length=LENGTH, length_penalty=length_penalty)
-    ours = beam_search(translate_stepper(model, sources, padding, LENGTH), torch.full((3,), 1), 2, options)
+    ours = beam_search(translation_stepper(model, sources, padding, LENGTH), torch.full((3,), 1), 2, options)
     engine = CpuEngine(in_memory(config, model), "float32")
     compare(ours, engine.decode(rows_of(sources, padding), replace(options, patience=1000.0)))
 
@@ -155,12 +155,11 @@ def test_stored_weights_run_as_they_are_stored(storage, tmp_path):
     path = tmp_path / "m.safetensors"
     modelfile.save(path, Config(model=config), weights_of(random_model(config)), storage=storage)
     file = modelfile.load(path)
-    model = random_model(config)
-    load_weights(model, file.weights())
+    model = load_model(config, file.weights()).eval()
     check(config, model)
     sources, _, padding = random_batch(config)
     options = SearchOptions(max_length=LENGTH, patience=1.0)
-    ours = beam_search(translate_stepper(model, sources, padding, LENGTH), torch.full((3,), 1), 2, options)
+    ours = beam_search(translation_stepper(model, sources, padding, LENGTH), torch.full((3,), 1), 2, options)
     compare(ours, CpuEngine(file, "float32").decode(rows_of(sources, padding), options))
 
 

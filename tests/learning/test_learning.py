@@ -13,8 +13,8 @@ from sixfold import modelfile
 from sixfold.config import ModelConfig, TrainingConfig
 from sixfold.decoding.options import SearchOptions
 from sixfold.decoding.search import beam_search, greedy
-from sixfold.model.stepper import translate_stepper
-from sixfold.model.transformer import build, load_weights
+from sixfold.model.stepper import translation_stepper
+from sixfold.model.transformer import build, load_model
 from sixfold.tasks.translation import pair_batch
 from sixfold.training.loop import train
 from sixfold.training.state import State
@@ -29,7 +29,7 @@ SHAPE = ModelConfig(
 
 def decode(model, shape, sources, search=greedy):
     batch = pair_batch([(source, []) for source in sources], shape)
-    stepper = translate_stepper(model, batch.source, batch.source_padding, 48)
+    stepper = translation_stepper(model, batch.source, batch.source_padding, 48)
     results = search(stepper, torch.full((len(sources),), shape.bos), shape.eos, SearchOptions(max_length=48))
     return [(result if search is greedy else result[0]).tokens for result in results]
 
@@ -65,8 +65,7 @@ def test_it_learns_200_sentences_and_what_they_have_in_common(tmp_path_factory):
     pairs = toy.sentences()
     file = modelfile.load(shared_toy(tmp_path_factory))
     shape, tokenizer = file.config.model, file.tokenizer
-    model = build(shape).eval()
-    load_weights(model, file.weights())
+    model = load_model(shape, file.weights()).eval()
 
     def right(some):
         sources = [tokenizer.encode(source) for source, _ in some]

@@ -13,7 +13,7 @@ from small_tasks import token_loss
 from sixfold import modelfile
 from sixfold.cli.main import main
 from sixfold.config import TrainingConfig
-from sixfold.model.transformer import build, load_weights
+from sixfold.model.transformer import load_model
 from sixfold.tasks.translation import pair_batch
 from sixfold.training import lora
 from sixfold.training.loop import train
@@ -110,8 +110,7 @@ def test_what_lora_has_learnt_is_merged_into_the_weights_it_stands_beside():
     batch = pair_batch(PAIRS, EXACT)
     losses = [metrics.loss.item() for metrics in train(state, [[batch]] * 5, EXACT, config)]
     assert losses[-1] < losses[0]
-    plain = build(EXACT).eval()
-    load_weights(plain, {name: weight.numpy() for name, weight in state.kept_weights.items()})
+    plain = load_model(EXACT, {name: weight.numpy() for name, weight in state.kept_weights.items()}).eval()
     state.model.eval()
     expected = state.model.hidden(**batch.inputs)
     torch.testing.assert_close(plain.hidden(**batch.inputs), expected, rtol=1e-4, atol=1e-5)

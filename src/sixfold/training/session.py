@@ -16,7 +16,7 @@ from sixfold.data.examples import Examples, ExampleSet
 from sixfold.data.loader import GROWTH_PER_RATE, BatchPlan, Loader
 from sixfold.data.packing import choose_row_lengths, widen
 from sixfold.errors import DataError
-from sixfold.model.transformer import build, load_weights
+from sixfold.model.transformer import build, load_model, weights_of
 from sixfold.modelfile import ModelFile
 from sixfold.reports.run_record import duration
 from sixfold.tasks.task import Batch, Task
@@ -60,12 +60,13 @@ class TrainingSession:
         self.config = inputs.config.training
         self.task = inputs.task
         self.shape = inputs.config.model
-        model = build(self.shape, self.config.seed).to(device)
-        if inputs.start is not None:
-            load_weights(model, inputs.start.weights(), "the model to start from")
+        if inputs.start is None:
+            model = build(self.shape, self.config.seed).to(device)
+        else:
+            model = load_model(self.shape, inputs.start.weights(), "the model to start from", device)
+        twin = load_model(self.shape, weights_of(model), device=device)  # before training adds or distributes weights
         packed = defaults.is_packed(self.config, device.type)
         self.state = State(model, self.config, self.task.loss, packed, is_compiled(self.config, device), group)
-        twin = build(self.shape, self.config.seed).to(device)
         # A single process may stop in the middle of a validation; of several, the others would wait for ever.
         check_stop = display.interrupt.check if group.ranks == 1 else lambda: None
         self.validator = self.task.validator(twin, self.shape, inputs.tokenizer, self.config, group, check_stop)

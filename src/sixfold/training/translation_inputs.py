@@ -20,7 +20,7 @@ from sixfold.data.examples import ExampleSet
 from sixfold.data.loader import BatchPlan, Loader
 from sixfold.data.store import open_tokens
 from sixfold.errors import ConfigError, DataError
-from sixfold.model.transformer import EncoderDecoder, build, load_weights
+from sixfold.model.transformer import EncoderDecoder, load_model
 from sixfold.modelfile import ModelFile
 from sixfold.recipe import CorpusConfig, Recipe, set_name
 from sixfold.tasks.loss import TokenLoss
@@ -273,9 +273,8 @@ def check_sides(
     """Check before hours of work that the sides of the corpora are in the order that the model translates in."""
     if config.data.both_ways or are_stated(recipe) or languages != languages_of(start):
         return  # the losses of a model tell nothing about a language that it is yet to learn
-    model = build(start.config.model).to(device)
+    model = load_model(start.config.model, start.weights(), "the model to start from", device)
     assert isinstance(model, EncoderDecoder)
-    load_weights(model, start.weights(), "the model to start from")
     shape = start.config.model
     validator = TranslationValidator(model, shape, tokenizer_of(start), config.training, SINGLE_PROCESS)
     for corpus, begin, end in zip(kept.corpora, [0, *kept.ends], kept.ends, strict=False):
