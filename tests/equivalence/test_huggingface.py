@@ -11,7 +11,7 @@ from sixfold.errors import ModelFileError, RequestError
 from sixfold.explorer.forward import forward
 from sixfold.interop.families import FAMILIES
 from sixfold.interop.huggingface import export_weights, load_folder, translate
-from sixfold.model.transformer import build, load_weights, weights_of
+from sixfold.model.transformer import build, load_model, weights_of
 
 VOCAB = 120
 SHAPES = {"small": (32, 4, 2, 64), "deep": (16, 2, 5, 24), "wide": (64, 8, 1, 160)}
@@ -82,9 +82,7 @@ def saved(model, folder):
 
 
 def ours(file):
-    model = build(file.config.model).eval()
-    load_weights(model, file.weights())
-    return model
+    return load_model(file.config.model, file.weights()).eval()
 
 
 def batch():
@@ -249,7 +247,7 @@ def test_a_config_of_the_wrong_types_is_one_line(settings, tmp_path):
 
 
 def test_a_model_of_another_family_is_not_exported():
-    with pytest.raises(RequestError, match=r"gpt2: expected .* no place for encoder\.embedding\.token\.weight"):
+    with pytest.raises(RequestError, match=r"gpt2: expected .* no weights encoder\.embedding\.token\.weight"):
         export_weights(SMALL, weights_of(build(SMALL)), "gpt2")
 
 

@@ -1,7 +1,7 @@
-"""A model file as CTranslate2 variables, in the names and the binary layout that its loader reads.
+"""Conversion of a model file to the files of a CTranslate2 model.
 
-Written here rather than through ctranslate2.specs, which imports torch where that is installed and would make the
-first translation wait for it.
+It does not use ctranslate2.specs, which imports torch where that is installed: the first translation would wait for
+that import.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ACTIVATIONS = {"relu": 0, "gelu-tanh": 1, "silu": 2, "swiglu": 2, "gelu": 3}
 Variables = dict[str, np.ndarray]
 Rows = slice | np.ndarray
 
-# Ours -> theirs, inside one layer. The fused projection of cross-attention is two matrices there.
+# Our names: CTranslate2's names, inside one layer. There, the fused projection of cross-attention is two matrices.
 LAYER = {
     "self_attention.query_key_value": "self_attention/linear_0",
     "self_attention.output": "self_attention/linear_1",
@@ -41,7 +41,7 @@ GATED_LAYER = {**LAYER, "feed_forward.gate": "ffn/linear_0", "feed_forward.up": 
 
 
 def check_supported(config: ModelConfig) -> None:
-    """Refuse by name what CTranslate2 has no computation for."""
+    """Raise RequestError that names every setting which CTranslate2 cannot compute."""
     reasons = {
         "model.kind": (config.kind == "encoder", "an encoder-only model has nothing to decode"),
         "model.compatibility": (config.compatibility != "scaled-dot", "it only knows scaled dot products"),
@@ -56,7 +56,10 @@ def check_supported(config: ModelConfig) -> None:
 
 
 def convert(model: ModelFile, tokens: Sequence[str]) -> dict[str, bytes]:
-    """The files of a CTranslate2 model, by name. int8 rows go over as they are stored."""
+    """Return the files of a CTranslate2 model by name. int8 rows are copied as they are stored.
+
+    `tokens` has a string for each id of the vocabulary.
+    """
     config = model.config.model
     check_supported(config)
     assert len(tokens) == config.vocab
@@ -80,7 +83,7 @@ def convert(model: ModelFile, tokens: Sequence[str]) -> dict[str, bytes]:
 
 
 def _vocabulary_map(shortlist: Shortlist, tokens: Sequence[str]) -> bytes:
-    """A line for each source piece; the one without a piece is for all."""
+    """Return a line for each source piece with its target pieces. The first line is for all source pieces."""
     lines = ["\t" + " ".join(tokens[target] for target in shortlist.always)]
     for source, (begin, end) in enumerate(pairwise(shortlist.begins.tolist())):
         if begin < end:
@@ -89,7 +92,10 @@ def _vocabulary_map(shortlist: Shortlist, tokens: Sequence[str]) -> bytes:
 
 
 class Weights:
-    """A model's weights as stored int8 rows or float32, each array made once, so that shared ones are recognised."""
+    """The weights of a model by name, as stored int8 rows or as float32.
+
+    Each array is read once, so that `_serialise` recognises tied weights by their memory.
+    """
 
     def __init__(self, model: ModelFile) -> None:
         self.config = model.config.model
@@ -106,6 +112,7 @@ class Weights:
         return self._arrays[name]
 
     def scale(self, name: str) -> np.ndarray | None:
+        """Return the scales of the rows of an int8 weight, or None for other types."""
         tensor = self.tensors.get(canonical(self.config, name) + SCALE)
         return None if tensor is None else tensor.data
 
@@ -137,13 +144,16 @@ def _stack_settings(config: ModelConfig, stack: str, aligning: AligningHeads) ->
         yield f"{stack}/multi_query_attention", np.array(0, np.int8)
     else:
         yield f"{stack}/alignment_layer", np.array(aligning.layer, np.int16)
-        yield f"{stack}/alignment_heads", np.array(len(aligning.heads), np.int16)  # the mean of so many first heads
+        yield (
+            f"{stack}/alignment_heads",
+            np.array(len(aligning.heads), np.int16),
+        )  # it takes the mean of this many first heads
         for flag in ("alibi", "alibi_use_positive_positions", "scale_alibi", "start_from_zero_embedding"):
             yield f"{stack}/{flag}", np.array(0, np.int8)
 
 
 def _position_table(model: Weights, stack: str) -> np.ndarray:
-    """CTranslate2 adds a table of positions whatever we choose, so sinusoids and their absence become tables too."""
+    """Return the position table of a stack. CTranslate2 always adds one: zeros for a model without positions."""
     config = model.config
     offset, rows = config.position_offset, config.max_length
     if config.positions == "learned":
@@ -167,8 +177,8 @@ def _layer(model: Weights, stack: str, index: int) -> Iterator[tuple[str, np.nda
     for name, target in (GATED_LAYER if config.feed_forward == "swiglu" else LAYER).items():
         if name.startswith("cross_attention") and not cross:
             continue
-        put = _norm if name.endswith("norm") else _matrix
-        yield from put(model, f"{ours}.{name}", f"{theirs}/{target}")
+        convert_part = _norm if name.endswith("norm") else _matrix
+        yield from convert_part(model, f"{ours}.{name}", f"{theirs}/{target}")
     if cross:
         yield from _cross_attention(model, f"{ours}.cross_attention", f"{theirs}/attention", index)
     for attention in ("self_attention", "attention") if cross else ("self_attention",):
@@ -181,9 +191,10 @@ def _layer(model: Weights, stack: str, index: int) -> Iterator[tuple[str, np.nda
 
 
 def _cross_attention(model: Weights, ours: str, theirs: str, index: int) -> Iterator[tuple[str, np.ndarray]]:
-    """Two matrices of the fused one, and the output; in the layer that aligns, the aligning heads come first.
+    """Split the fused projection into those of queries and of keys and values. Add the output projection.
 
-    The order of the heads changes nothing but which of them CTranslate2 takes the mean of when it returns attention.
+    In the alignment layer the alignment heads are moved to the front, because CTranslate2 returns the mean of the
+    first heads. The order of the heads changes nothing else.
     """
     config, width = model.config, model.config.heads * model.config.d_head
     query: Rows = slice(None, width)
@@ -201,7 +212,7 @@ def _cross_attention(model: Weights, ours: str, theirs: str, index: int) -> Iter
 
 
 def aligning_first(config: ModelConfig, chosen: Sequence[int]) -> tuple[list[int], list[int]]:
-    """An order of all heads that begins with the chosen ones, and that of the groups that share keys and values."""
+    """Return an order of all heads that begins with the chosen ones, and the order of the key-value heads for it."""
     shared = config.heads // config.groups
     groups = list(dict.fromkeys([*(head // shared for head in chosen), *range(config.groups)]))
     heads = [head for group in groups for head in range(group * shared, (group + 1) * shared)]
@@ -209,7 +220,7 @@ def aligning_first(config: ModelConfig, chosen: Sequence[int]) -> tuple[list[int
 
 
 def features_of(heads: Sequence[int], d_head: int) -> np.ndarray:
-    """The features of these heads, one head after another."""
+    """Return the indices of the features of these heads, head by head."""
     return (np.array(heads)[:, None] * d_head + np.arange(d_head)).ravel()
 
 
@@ -232,7 +243,7 @@ def _norm(model: Weights, ours: str, theirs: str) -> Iterator[tuple[str, np.ndar
 
 
 def _serialise(name: str, revision: int, variables: Variables) -> bytes:
-    """CTranslate2's container: a table of named arrays, then names that stand for an array already there."""
+    """Return CTranslate2's binary format: a table of named arrays, then other names of arrays in that table."""
     first_names: dict[tuple[int, tuple[int, ...]], str] = {}
     aliases: list[tuple[str, str]] = []
     parts = [struct.pack("<I", BINARY_VERSION), _string(name), struct.pack("<I", revision), b""]

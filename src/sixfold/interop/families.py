@@ -1,6 +1,7 @@
-"""What the families of Hugging Face transformers call things: a literal table of weight names for each, and its config.
+"""The model families of Hugging Face transformers: their weight names, as literal tables, and their settings.
 
-Table rows read `ours: theirs`. Several names are stacked into one matrix; `{}` is the number of the layer.
+The rows of a table read `our name: their name`. Where they have several names, their matrices are stacked into ours.
+`{}` is the number of the layer.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Family:
-    """What one `model_type` calls things."""
+    """How one `model_type` of transformers names its settings and weights."""
 
     config: Callable[[Settings, frozenset[str]], dict[str, Any]]
     weights: Mapping[str, tuple[str, ...]]
-    prefix: str  # left out by checkpoints that were saved without a head
-    defaults: Settings  # what transformers assumes where config.json is silent
-    required: Settings  # flags that change what is computed, and the only value we compute
-    head: str  # the output projection, stored again where it is tied
-    transposed: tuple[str, ...] = ()  # stored as (inputs, outputs)
-    ignored: tuple[str, ...] = ()  # beginnings or endings of names that hold nothing we need
+    prefix: str  # of weight names; checkpoints that were saved without a head lack it
+    defaults: Settings  # the values that transformers assumes for settings that config.json lacks
+    required: Settings  # settings that change the computation, and the only value that is supported
+    head: str  # the output projection, which some checkpoints store although it is tied
+    transposed: tuple[str, ...] = ()  # endings of weights that are stored as (inputs, outputs)
+    ignored: tuple[str, ...] = ()  # beginnings or endings of names of tensors that are not needed
 
 
 def _pairs(table: Mapping[str, str | tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """Both the weight and the bias of each row, where the row names a module."""
+    """Return a table of weights and biases from a table of modules."""
     rows: dict[str, tuple[str, ...]] = {}
     for ours, theirs in table.items():
         names = (theirs,) if isinstance(theirs, str) else theirs
@@ -125,7 +126,7 @@ ACTIVATIONS = {
 
 
 def _same(settings: Settings, *keys: str) -> Any:
-    """A value that they can set twice and we once."""
+    """Return the value of settings that must be equal, because our config has one setting for them."""
     values = {settings[key] for key in keys if settings.get(key) is not None}
     if len(values) != 1:
         raise ConfigError(f"config.json: expected one value for {' and '.join(keys)}; got {sorted(values)}")
@@ -163,7 +164,7 @@ def _marian_config(settings: Settings, names: frozenset[str]) -> dict[str, Any]:
 
 def _bert_config(settings: Settings, names: frozenset[str]) -> dict[str, Any]:
     head = "cls.predictions.transform.dense.weight" in names
-    known = settings["vocab_size"] > 102  # the published vocabularies put their specials at 100 to 102
+    has_published_ids = settings["vocab_size"] > 102  # the published vocabularies put their specials at 100 to 102
     return {
         "kind": "encoder",
         "vocab": settings["vocab_size"],
@@ -182,9 +183,9 @@ def _bert_config(settings: Settings, names: frozenset[str]) -> dict[str, Any]:
         "output_transform": head,
         "output_bias": head,
         "pad": settings["pad_token_id"],
-        "bos": 101 if known else 0,
-        "eos": 102 if known else 0,
-        "unk": 100 if known else 0,
+        "bos": 101 if has_published_ids else 0,
+        "eos": 102 if has_published_ids else 0,
+        "unk": 100 if has_published_ids else 0,
     }
 
 
@@ -205,7 +206,7 @@ def _gpt2_config(settings: Settings, names: frozenset[str]) -> dict[str, Any]:
         "dropout": settings["resid_pdrop"],
         "scale_embeddings": False,
         "tie_output": settings["tie_word_embeddings"],
-        "pad": eos, "bos": _or(settings["bos_token_id"], eos), "eos": eos, "unk": eos,
+        "pad": eos, "bos": _id_or(settings["bos_token_id"], eos), "eos": eos, "unk": eos,
     }  # fmt: skip
 
 
@@ -239,7 +240,8 @@ def _llama_config(settings: Settings, names: frozenset[str]) -> dict[str, Any]:
         "dropout": 0.0,
         "scale_embeddings": False,
         "tie_output": settings["tie_word_embeddings"],
-        "bos": _or(settings["bos_token_id"], eos), "eos": eos, "pad": _or(settings["pad_token_id"], eos), "unk": 0,
+        "bos": _id_or(settings["bos_token_id"], eos), "eos": eos, "unk": 0,
+        "pad": _id_or(settings["pad_token_id"], eos),
     }  # fmt: skip
 
 
@@ -247,8 +249,9 @@ def _first(value: Any) -> Any:
     return value[0] if isinstance(value, list) else value
 
 
-def _or(value: Any, other: Any) -> Any:
-    return other if value is None or value < 0 else value
+def _id_or(value: Any, default: Any) -> Any:
+    """Return a token id, or `default` where the settings have none."""
+    return default if value is None or value < 0 else value
 
 
 FAMILIES = {

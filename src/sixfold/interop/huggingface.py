@@ -1,4 +1,4 @@
-"""Checkpoints of Hugging Face transformers: read a folder, translate it, and give weights back under their names."""
+"""Import and export of checkpoints of Hugging Face transformers."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from sixfold.weights import check_weights, shapes
 
 
 def load_folder(folder: Path) -> ModelFile:
-    """A Hugging Face folder as a model: config.json, weights in safetensors, tokenizer.json where there is one."""
+    """Read a Hugging Face folder: config.json, the weights, and tokenizer.json where there is one."""
     settings = _read_json(folder / "config.json")
     config, weights = translate(settings, _read_tensors(folder), str(folder))
     path = folder / "tokenizer.json"
     tokenizer = Tokenizer.load(path) if path.exists() else None
-    if tokenizer is not None and config.kind == "encoder":  # the configs of encoders do not say which ids are special
+    if tokenizer is not None and config.kind == "encoder":  # config.json of an encoder lacks the special ids
         config = replace(tokenizer.fit(config), vocab=config.vocab)
     tensors = {name: Tensor("F32", array) for name, array in weights.items()}
     card = {"parent": f"{settings['model_type']} checkpoint {folder.resolve().name}"}
@@ -37,9 +37,9 @@ def load_folder(folder: Path) -> ModelFile:
 def translate(
     settings: Settings, arrays: Mapping[str, np.ndarray | Tensor], where: str = "checkpoint"
 ) -> tuple[ModelConfig, dict[str, np.ndarray]]:
-    """Their config and weights as ours; what is missing or left over is named, all at once.
+    """Convert settings and weights of transformers to ours. Raise ModelFileError that names all unfit weights.
 
-    Tensors are read and converted where they become a weight; those that a family ignores may have any type.
+    Only tensors that become a weight are read and converted. Those that a family ignores may have any type.
     """
     kind = settings.get("model_type")
     if not isinstance(kind, str) or kind not in FAMILIES:
@@ -59,17 +59,17 @@ def translate(
 
 
 def export_weights(config: ModelConfig, weights: Mapping[str, np.ndarray], kind: str) -> dict[str, np.ndarray]:
-    """Our weights under the names of a family: the inverse of `translate`, as a state dict without shared copies."""
+    """Return our weights under the names of a family, tied ones once: the inverse of `translate`."""
     family = FAMILIES[kind]
-    homeless = [name for name in weights if not _their_names(family, name)]
-    if homeless:
-        raise RequestError(f"{kind}: expected a model of that family; it has no place for {', '.join(homeless)}")
+    unknown = [name for name in weights if not _their_names(family, name)]
+    if unknown:
+        raise RequestError(f"{kind}: expected a model of that family, which has no weights {', '.join(unknown)}")
     exported: dict[str, np.ndarray] = {}
     for ours, array in weights.items():
         theirs = _their_names(family, ours)
-        # Only attention is fused, and its parts are query, key, value.
-        wide, narrow = config.heads * config.d_head, config.groups * config.d_head
-        parts = np.split(array, (wide, wide + narrow)) if len(theirs) == 3 else [array]
+        # Only the attention projection is fused: it has three parts, query, key and value.
+        query_width, key_width = config.heads * config.d_head, config.groups * config.d_head
+        parts = np.split(array, (query_width, query_width + key_width)) if len(theirs) == 3 else [array]
         exported |= {name: _orient(part, name, family) for name, part in zip(theirs, parts, strict=True)}
     if "final_logits_bias" in exported:
         exported["final_logits_bias"] = exported["final_logits_bias"][None]
@@ -77,10 +77,14 @@ def export_weights(config: ModelConfig, weights: Mapping[str, np.ndarray], kind:
 
 
 def _full_name(name: str, family: Family) -> str:
-    """Checkpoints saved without their head leave out the prefix; very old ones call norms gamma and beta."""
+    """Add the prefix that checkpoints saved without a head lack, and rename the gamma and beta of old checkpoints."""
     name = name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
-    known = {theirs[0].split(".")[0] for theirs in family.weights.values()} | {"lm_head", "cls", "final_logits_bias"}
-    return name if name.split(".")[0] in known else family.prefix + name
+    first_parts = {theirs[0].split(".")[0] for theirs in family.weights.values()} | {
+        "lm_head",
+        "cls",
+        "final_logits_bias",
+    }
+    return name if name.split(".")[0] in first_parts else family.prefix + name
 
 
 def _rename(
@@ -94,15 +98,17 @@ def _rename(
         missing += [name for name in theirs if name not in arrays]
         used.update(theirs)
         if all(name in arrays for name in theirs):
-            found = [arrays[name] for name in theirs]
-            converted = [each.float32() if isinstance(each, Tensor) else each for each in found]
-            parts = [np.atleast_1d(_orient(*each, family)) for each in zip(converted, theirs, strict=True)]
-            alike = len({part.shape[1:] for part in parts}) == 1
-            weights[ours] = np.concatenate(parts) if alike else parts[0]  # whose shape will be refused
+            tensors = [arrays[name] for name in theirs]
+            converted = [tensor.float32() if isinstance(tensor, Tensor) else tensor for tensor in tensors]
+            parts = [np.atleast_1d(_orient(*pair, family)) for pair in zip(converted, theirs, strict=True)]
+            fits = len({part.shape[1:] for part in parts}) == 1
+            weights[ours] = np.concatenate(parts) if fits else parts[0]  # `check_weights` refuses this shape
     ignored = (*family.ignored, family.head) if config.tie_output else family.ignored
-    left = [name for name in arrays if name not in used and not name.startswith(ignored) and not name.endswith(ignored)]
-    if missing or left:
-        faults = [f"missing {name}" for name in missing] + [f"unexpected {name}" for name in left]
+    unexpected = [
+        name for name in arrays if name not in used and not name.startswith(ignored) and not name.endswith(ignored)
+    ]
+    if missing or unexpected:
+        faults = [f"missing {name}" for name in missing] + [f"unexpected {name}" for name in unexpected]
         raise ModelFileError(f"{where}: the weights do not fit the config: {'; '.join(faults)}")
     check_weights(where, shapes(config), {name: array.shape for name, array in weights.items()})
     return weights
@@ -133,7 +139,7 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 
 def _read_tensors(folder: Path) -> dict[str, Tensor]:
-    """Whole or in shards; pickles only where there is nothing else."""
+    """Read the weights, in one file or in shards: safetensors, or pickles where there are none."""
     for name, read in (("model.safetensors", _read_safetensors), ("pytorch_model.bin", _read_pickle)):
         if (folder / name).exists():
             return read(folder / name)
@@ -149,7 +155,7 @@ def _read_tensors(folder: Path) -> dict[str, Tensor]:
 
 
 def _is_file_name(shard: object) -> bool:
-    """In the folder itself: an index may not lead out of it."""
+    """Return whether this names a file in the folder itself. An index may not name files elsewhere."""
     return isinstance(shard, str) and Path(shard).name == shard
 
 
@@ -158,7 +164,7 @@ def _read_safetensors(path: Path) -> dict[str, Tensor]:
 
 
 def _read_pickle(path: Path) -> dict[str, Tensor]:
-    """Old checkpoints exist only in this form. torch's restricted loader builds tensors and runs no code."""
+    """Read a pickled checkpoint, as old ones are, with torch's restricted loader, which runs no code."""
     try:
         import torch
     except ImportError:
@@ -166,6 +172,6 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
         return {name: Tensor.of(value.float().numpy()) for name, value in state.items()}
-    except Exception as error:  # whatever a damaged or hostile pickle makes the loader raise
+    except Exception as error:  # a damaged or hostile pickle can make the loader raise anything
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
         raise ModelFileError(f"{path}: expected a table of tensors and nothing else: {reason}") from None

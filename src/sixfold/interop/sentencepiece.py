@@ -1,6 +1,6 @@
-"""A tokeniser of ours as a SentencePiece model: the same pieces under the same ids.
+"""Export of a tokeniser to SentencePiece: the same pieces under the same ids.
 
-SentencePiece keeps a model as one protocol-buffer message. The few fields that a reader needs are written by hand, so
+A SentencePiece model is one protocol-buffer message. This module writes the few fields that a reader needs itself, so
 that neither library is required.
 """
 
@@ -13,45 +13,45 @@ from collections.abc import Iterator
 from sixfold.errors import RequestError
 from sixfold.text.tokenizer import BYTES, SPECIALS, Tokenizer, span_tokens
 
-SPACE = "▁"  # what SentencePiece writes for a space
+SPACE = "▁"  # SentencePiece writes it for a space
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, BYTE = 1, 2, 3, 4, 6
 MODEL_TYPES = {"unigram": 1, "bpe": 2}
 
 
 def to_sentencepiece(tokenizer: Tokenizer) -> bytes:
-    """The bytes of an `.spm` file that encodes any text into the ids of `tokenizer`.
+    """Return the bytes of an `.spm` file that encodes any text into the ids of `tokenizer`.
 
-    Three things are lost, because SentencePiece has no place for them: U+2581 in a text counts as a space, characters
-    that are read as others (`Tokenizer.fold`) must be replaced before, and runs of more than 256 letters are not cut.
+    Three things are different, because SentencePiece cannot express them: U+2581 in a text counts as a space,
+    characters of `Tokenizer.fold` must be replaced before, and runs of more than 256 letters are not cut.
     """
     if tokenizer.algorithm not in MODEL_TYPES:
         raise RequestError(
             f"tokeniser: expected the algorithm bpe or unigram, which SentencePiece has; got {tokenizer.algorithm!r}"
         )
-    pieces = b"".join(_message(1, _piece(*each)) for each in _pieces(tokenizer))
+    pieces = b"".join(_message(1, _piece(*piece)) for piece in _pieces(tokenizer))
     trainer = _integer(3, MODEL_TYPES[tokenizer.algorithm]) + _integer(4, tokenizer.vocab) + _integer(35, 1)
     for offset, name in enumerate(("<unk>", "<bos>", "<eos>", "<pad>")):  # ids are fields 40 to 43, names 45 to 48
         trainer += _integer(40 + offset, SPECIALS.index(name)) + _message(45 + offset, name.encode())
-    # No characters are changed and no spaces dropped; a space is put before every text and written as U+2581.
+    # No characters are changed and no spaces are dropped. A space is put before every text and encoded as U+2581.
     normalizer = _message(1, b"identity") + _integer(3, 1) + _integer(4, 0) + _integer(5, 1)
     return pieces + _message(2, trainer) + _message(3, normalizer)
 
 
 def _pieces(tokenizer: Tokenizer) -> Iterator[tuple[str, float, int]]:
-    """Name, score and type of every piece in the order of the ids."""
+    """Yield name, score and type of every piece, in the order of the ids."""
     model = json.loads(tokenizer.rust.to_str())["model"]
     scores = [score for _, score in model["vocab"]] if tokenizer.algorithm == "unigram" else None
-    spans, spelt = set(span_tokens(tokenizer.spans)), set(BYTES)
+    spans, byte_pieces = set(span_tokens(tokenizer.spans)), set(BYTES)
     for index, token in enumerate(tokenizer.tokens):
         if token == "<unk>":
             kind = UNKNOWN
         elif index in tokenizer.reserved:
             kind = CONTROL
-        elif token in spelt:
+        elif token in byte_pieces:
             kind = BYTE
         else:
             kind = USER_DEFINED if token in spans else NORMAL
-        # Merges of BPE are made in the order of the scores, so the pieces that were learned first have the highest.
+        # BPE merges in the order of the scores, so the pieces that were learned first have the highest.
         score = 0.0 if kind != NORMAL else scores[index] if scores else -float(index)
         yield token.replace(" ", SPACE), score, kind
 
@@ -69,9 +69,9 @@ def _integer(field: int, value: int) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """Seven bits a byte, the lowest first; all bytes but the last have their highest bit set."""
-    written = bytearray()
+    """Encode a number, seven bits in each byte, the lowest first. The highest bit says that another byte follows."""
+    encoded = bytearray()
     while value >= 0x80:
-        written.append(value & 0x7F | 0x80)
+        encoded.append(value & 0x7F | 0x80)
         value >>= 7
-    return bytes([*written, value])
+    return bytes([*encoded, value])

@@ -1,4 +1,4 @@
-"""Weights of torch.nn.Transformer, whose layout is ours under other names."""
+"""Export of weights to torch.nn.Transformer, which has the same layout under other names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-# Ours -> theirs, inside a stack. torch.nn numbers its norms in the order of use.
+# Our names: torch's names, inside a layer. torch.nn numbers its norms in the order of use.
 ENCODER_LAYER = {
     "self_attention.query_key_value.weight": "self_attn.in_proj_weight",
     "self_attention.query_key_value.bias": "self_attn.in_proj_bias",
@@ -27,7 +27,7 @@ DECODER_LAYER = ENCODER_LAYER | {
 
 
 def to_torch_nn(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The part of an encoder-decoder's weights that torch.nn.Transformer holds: all but embeddings and output."""
+    """Return the weights of an encoder-decoder under the names of torch.nn, except embeddings and output projection."""
     return {_their_name(name): array for name, array in weights.items() if re.match(r"\w+\.(layers|norm)\.", name)}
 
 
