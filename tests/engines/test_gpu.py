@@ -1,4 +1,4 @@
-"""The torch engine against the plain search, on a CPU; the same on a GPU where there is one."""
+"""The torch engine compared with the reference search, on a CPU, and on a GPU where there is one."""
 
 from dataclasses import replace
 
@@ -21,23 +21,23 @@ def random_sources(count, longest=20, seed=3):
     return [[*random.integers(4, SMALL.vocab, random.integers(1, longest)).tolist(), 2] for _ in range(count)]
 
 
-def plainly(model, config, sources, options):
-    """By the search that everything else is held to; sentences with the same limit together."""
+def reference_search(model, config, sources, options):
+    """Decode with the reference search. Sentences with the same limit share a batch."""
     device = next(model.parameters()).device
-    found = [None] * len(sources)
+    results = [None] * len(sources)
     limits = [min(options.max_target_length(len(source)), config.max_length) for source in sources]
     for limit in set(limits):
-        places = [place for place, its in enumerate(limits) if its == limit]
-        padded, padding = padded_batch([sources[place] for place in places], device)
+        indices = [index for index, own_limit in enumerate(limits) if own_limit == limit]
+        padded, padding = padded_batch([sources[index] for index in indices], device)
         stepper = translation_stepper(model, padded, padding, limit)
-        start, own = torch.full((len(places),), config.bos, device=device), replace(options, max_length=limit)
+        start, limited = torch.full((len(indices),), config.bos, device=device), replace(options, max_length=limit)
         if options.beam == 1:
-            each = [[one] for one in greedy(stepper, start, config.eos, own)]
+            decoded = [[hypothesis] for hypothesis in greedy(stepper, start, config.eos, limited)]
         else:
-            each = beam_search(stepper, start, config.eos, own)
-        for place, hypotheses in zip(places, each, strict=True):
-            found[place] = hypotheses
-    return found
+            decoded = beam_search(stepper, start, config.eos, limited)
+        for index, hypotheses in zip(indices, decoded, strict=True):
+            results[index] = hypotheses
+    return results
 
 
 def padded_batch(sources, device):
@@ -53,13 +53,13 @@ def engine_of(config, device="cpu", seed=1):
     return GpuEngine(model, config), model
 
 
-def same(found, expected):
-    assert len(found) == len(expected)
-    for ours, theirs in zip(found, expected, strict=True):
-        assert [each.tokens for each in ours] == [each.tokens for each in theirs]
-        for one, other in zip(ours, theirs, strict=True):
-            assert one.score == pytest.approx(other.score, abs=1e-4)
-            assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
+def assert_same(results, expected):
+    assert len(results) == len(expected)
+    for ours, theirs in zip(results, expected, strict=True):
+        assert [hypothesis.tokens for hypothesis in ours] == [hypothesis.tokens for hypothesis in theirs]
+        for hypothesis, reference in zip(ours, theirs, strict=True):
+            assert hypothesis.score == pytest.approx(reference.score, abs=1e-4)
+            assert hypothesis.logprobs == pytest.approx(reference.logprobs, abs=1e-4)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -76,10 +76,10 @@ def same(found, expected):
     ],
     ids=str,
 )
-def test_it_finds_what_the_plain_search_finds(options, device):
+def test_it_finds_what_the_reference_search_finds(options, device):
     engine, model = engine_of(SMALL, device)
-    sources = random_sources(20)  # more than there are places
-    same(engine.search(sources, options), plainly(model, SMALL, sources, options))
+    sources = random_sources(20)  # more than there are slots
+    assert_same(engine.search(sources, options), reference_search(model, SMALL, sources, options))
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -88,24 +88,24 @@ def test_every_option_of_the_model_is_decoded(name):
     engine, model = engine_of(config)
     sources = random_sources(9)
     for options in (SearchOptions(beam=1, max_length=8), SearchOptions(beam=3, n_best=2, max_length=24)):
-        same(engine.search(sources, options), plainly(model, config, sources, options))
+        assert_same(engine.search(sources, options), reference_search(model, config, sources, options))
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_places_are_taken_again_by_sentences_of_other_lengths(device):
+def test_slots_are_used_again_by_sentences_of_other_lengths(device):
     """Targets of very different lengths: long ones stay while many short ones come and go."""
     config = replace(SMALL, max_length=100)
     engine, model = engine_of(config, device, seed=5)
     sources = random_sources(60, longest=15)
     options = SearchOptions(beam=2, max_length=80, max_ratio=1.3)
-    lengths = [len(found[0].tokens) for found in engine.search(sources, options)]
+    lengths = [len(hypotheses[0].tokens) for hypotheses in engine.search(sources, options)]
     assert len(set(lengths)) > 5
-    same(engine.search(sources, options), plainly(model, config, sources, options))
+    assert_same(engine.search(sources, options), reference_search(model, config, sources, options))
 
 
 @pytest.mark.parametrize("beam", [2, 4])
 def test_hypotheses_that_end_among_others_are_traced_back(beam):
-    """Where one ends before a better one is followed, the followed ones are no longer the first choices."""
+    """Where a candidate that ranks high ends, the hypotheses that live on are not the first candidates."""
     config = replace(SMALL, output_bias=True)
     engine, model = engine_of(config)
     with torch.no_grad():
@@ -114,7 +114,7 @@ def test_hypotheses_that_end_among_others_are_traced_back(beam):
     sources = random_sources(20)
     found = engine.search(sources, options)
     assert len({len(one.tokens) for each in found for one in each}) > 5
-    same(found, plainly(model, config, sources, options))
+    assert_same(found, reference_search(model, config, sources, options))
 
 
 def test_two_calls_and_other_options_do_not_disturb_each_other():
@@ -122,7 +122,7 @@ def test_two_calls_and_other_options_do_not_disturb_each_other():
     for seed in range(4):
         sources = random_sources(5 + seed, seed=seed)
         for options in (SearchOptions(beam=1, max_length=9), SearchOptions(beam=2, max_length=9)):
-            same(engine.search(sources, options), plainly(model, SMALL, sources, options))
+            assert_same(engine.search(sources, options), reference_search(model, SMALL, sources, options))
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -150,10 +150,10 @@ def test_engines_agree_token_for_token(device):
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 class TestKernels:
-    """Against what torch computes with its own."""
+    """The kernels give what torch computes."""
 
     @pytest.mark.parametrize(("queries", "heads", "kv_heads", "width"), [(1, 8, 8, 64), (4, 8, 2, 64), (3, 4, 4, 24)])
-    def test_few_queries_attend_as_many_do(self, queries, heads, kv_heads, width):
+    def test_few_queries_attend_as_in_torch(self, queries, heads, kv_heads, width):
         kernels = pytest.importorskip("sixfold.engines.gpu_kernels")
         torch.manual_seed(1)
         for keys in (16, 70, 256):
@@ -177,7 +177,7 @@ class TestKernels:
         assert torch.equal(tokens, expected.indices)
         torch.testing.assert_close(found, expected.values, rtol=1e-4, atol=1e-4)
 
-    def test_a_larger_model_is_decoded_as_plainly(self):
+    def test_a_larger_model_is_decoded_as_by_the_reference_search(self):
         config = replace(SMALL, vocab=3000, d_model=128, d_ff=256, max_length=64)
         engine, model = engine_of(config, "cuda")
         assert engine.kernels is not None
@@ -185,4 +185,4 @@ class TestKernels:
         sources = [[*random.integers(4, 3000, random.integers(1, 30)).tolist(), 2] for _ in range(80)]
         for options in (SearchOptions(beam=1, max_ratio=2.0), SearchOptions(beam=4, n_best=2, max_ratio=2.0)):
             options = replace(options, max_length=63)
-            same(engine.search(sources, options), plainly(model, config, sources, options))
+            assert_same(engine.search(sources, options), reference_search(model, config, sources, options))
