@@ -17,7 +17,7 @@ START = 1
 
 
 class Table:
-    """A stepper that is a lookup table: the logits depend on the sentence and on everything written so far."""
+    """A stepper that is a lookup table: the logits depend on the sentence and on all tokens written so far."""
 
     def __init__(self, batch, vocab=4, seed=0, spread=1.5):
         self.vocab, self.seed, self.spread = vocab, seed, spread
@@ -41,7 +41,7 @@ def start(batch):
 
 
 def score_of(table, sentence, tokens, options, ended=True):
-    """By the definition, one token after another."""
+    """Return the score of a target by its definition, token by token."""
     written, total = (START,), 0.0
     for step, token in enumerate([*tokens, *([EOS] if ended else [])]):
         logits = table.logits(sentence, written).clone()
@@ -67,11 +67,11 @@ def best_by_enumeration(table, sentence, options):
 @pytest.mark.parametrize("min_length", [0, 1, 2])
 def test_a_wide_beam_finds_the_best_of_all(length_penalty, min_length):
     options = SearchOptions(beam=90, n_best=5, length_penalty=length_penalty, min_length=min_length, max_length=4)
-    found = beam_search(Table(3), start(3), EOS, options)
+    results = beam_search(Table(3), start(3), EOS, options)
     for sentence in range(3):
         expected = best_by_enumeration(Table(3), sentence, options)[:5]
-        assert [tuple(hypothesis.tokens) for hypothesis in found[sentence]] == [tokens for tokens, _ in expected]
-        for hypothesis, (_, score) in zip(found[sentence], expected, strict=True):
+        assert [tuple(hypothesis.tokens) for hypothesis in results[sentence]] == [tokens for tokens, _ in expected]
+        for hypothesis, (_, score) in zip(results[sentence], expected, strict=True):
             assert hypothesis.score == pytest.approx(score, abs=1e-5)
 
 
@@ -82,19 +82,19 @@ def test_beam_one_is_greedy(seed, batch, max_length):
     simple = greedy(Table(batch, seed=seed), start(batch), EOS, options)
     beam = beam_search(Table(batch, seed=seed), start(batch), EOS, options)
     assert [[hypothesis.tokens] for hypothesis in simple] == [[h.tokens for h in each] for each in beam]
-    for one, (other,) in zip(simple, beam, strict=True):
-        assert one.score == pytest.approx(other.score, abs=1e-5)
+    for hypothesis, (reference,) in zip(simple, beam, strict=True):
+        assert hypothesis.score == pytest.approx(reference.score, abs=1e-5)
 
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), beam=st.integers(1, 5), length_penalty=st.sampled_from([0.0, 0.5, 1.0, 1.5]))
 def test_a_batch_gives_what_each_sentence_gives_alone(seed, beam, length_penalty):
     options = SearchOptions(beam=beam, n_best=beam, max_length=7, length_penalty=length_penalty)
-    together = beam_search(Table(3, seed=seed), start(3), EOS, options)
+    batched = beam_search(Table(3, seed=seed), start(3), EOS, options)
     for sentence in range(3):
         alone = Table(1, seed=seed)
         alone.rows = [(sentence, ())]
-        assert beam_search(alone, start(1), EOS, options) == [together[sentence]]
+        assert beam_search(alone, start(1), EOS, options) == [batched[sentence]]
 
 
 @settings(max_examples=80, deadline=None)
@@ -102,7 +102,7 @@ def test_a_batch_gives_what_each_sentence_gives_alone(seed, beam, length_penalty
 def test_an_early_finish_never_drops_a_better_hypothesis(seed, beam, n_best, length_penalty):
     n_best = min(n_best, beam)
     options = SearchOptions(beam=beam, n_best=n_best, max_length=8, length_penalty=length_penalty)
-    # So much patience that it always runs to the end.
+    # With this patience it always runs to the last step.
     patient = SearchOptions(beam=beam, n_best=n_best, max_length=8, length_penalty=length_penalty, patience=1e6)
     early = beam_search(Table(2, seed=seed), start(2), EOS, options)
     assert early == beam_search(Table(2, seed=seed), start(2), EOS, patient)
@@ -137,8 +137,8 @@ def test_scores_are_the_definition_and_best_comes_first():
 @pytest.mark.parametrize("search", [greedy, beam_search])
 def test_lengths_are_kept(search):
     options = SearchOptions(beam=2, min_length=3, max_length=5)
-    found = search(Table(6, spread=0.1), start(6), EOS, options)
-    for each in found:
+    results = search(Table(6, spread=0.1), start(6), EOS, options)
+    for each in results:
         hypothesis = each[0] if search is beam_search else each
         assert 3 <= len(hypothesis.tokens) <= 5
 
@@ -147,8 +147,8 @@ def test_lengths_are_kept(search):
 def test_a_prefix_is_forced_and_free_of_charge(search):
     options = SearchOptions(beam=3, max_length=6)
     prefixes = [[2, 2, 3], [], [3]]
-    found = search(Table(3), start(3), EOS, options, [force_prefix(prefixes)])
-    for prefix, each in zip(prefixes, found, strict=True):
+    results = search(Table(3), start(3), EOS, options, [force_prefix(prefixes)])
+    for prefix, each in zip(prefixes, results, strict=True):
         hypothesis = each[0] if search is beam_search else each
         assert hypothesis.tokens[: len(prefix)] == prefix
         assert hypothesis.logprobs[: len(prefix)] == [0.0] * len(prefix)
@@ -157,17 +157,17 @@ def test_a_prefix_is_forced_and_free_of_charge(search):
 
 @pytest.mark.parametrize("search", [greedy, beam_search])
 def test_banned_tokens_are_never_written(search):
-    found = search(Table(5), start(5), EOS, SearchOptions(beam=2, max_length=8, min_length=8), [ban([2])])
-    for each in found:
+    results = search(Table(5), start(5), EOS, SearchOptions(beam=2, max_length=8, min_length=8), [ban([2])])
+    for each in results:
         assert 2 not in (each[0] if search is beam_search else each).tokens
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_no_run_is_written_twice(size):
+def test_no_ngram_is_written_twice(size):
     options = SearchOptions(beam=3, max_length=9, min_length=3)
     for (hypothesis,) in beam_search(Table(5, vocab=9), start(5), EOS, options, [no_repeat(size)]):
-        runs = [tuple(hypothesis.tokens[i : i + size]) for i in range(len(hypothesis.tokens) - size + 1)]
-        assert len(runs) == len(set(runs))
+        ngrams = [tuple(hypothesis.tokens[i : i + size]) for i in range(len(hypothesis.tokens) - size + 1)]
+        assert len(ngrams) == len(set(ngrams))
 
 
 def test_forbidden_hypotheses_never_fill_up_the_n_best():
@@ -180,12 +180,12 @@ def test_forbidding_everything_is_no_crash():
     (first,), (second,) = beam_search(Table(2), start(2), EOS, SearchOptions(), [ban(range(4))])
     assert first.tokens == second.tokens == []
     assert first.score == -math.inf
-    # Runs of one token: after each word was written once, only the end is left; min_length forbids that too.
+    # When each token was written once, only <eos> is left, which min_length forbids, too.
     options = SearchOptions(beam=2, min_length=9, max_length=9)
     assert len(beam_search(Table(2), start(2), EOS, options, [no_repeat(1)])) == 2
     assert len(greedy(Table(2), start(2), EOS, options, [no_repeat(1)])) == 2
-    pick = sampler(SamplingOptions())
-    sampled = search_single_path(Table(2), start(2), EOS, pick, options, [no_repeat(1)])
+    choose = sampler(SamplingOptions())
+    sampled = search_single_path(Table(2), start(2), EOS, choose, options, [no_repeat(1)])
     assert [hypothesis.score for hypothesis in sampled] == [-math.inf] * 2
 
 
@@ -208,8 +208,8 @@ def test_an_ensemble_is_a_stepper_too():
 
 def test_sampling_repeats_from_its_seed():
     def draw(seed):
-        pick = sampler(SamplingOptions(seed=seed))
-        return [h.tokens for h in search_single_path(Table(6), start(6), EOS, pick, SearchOptions(max_length=8))]
+        choose = sampler(SamplingOptions(seed=seed))
+        return [h.tokens for h in search_single_path(Table(6), start(6), EOS, choose, SearchOptions(max_length=8))]
 
     assert draw(1) == draw(1)
     assert draw(1) != draw(2)
@@ -224,9 +224,9 @@ def test_sampling_follows_the_probabilities():
 
 
 def test_a_cold_temperature_is_greedy():
-    pick = sampler(SamplingOptions(temperature=1e-4))
+    choose = sampler(SamplingOptions(temperature=1e-4))
     options = SearchOptions(max_length=8)
-    assert search_single_path(Table(4), start(4), EOS, pick, options) == greedy(Table(4), start(4), EOS, options)
+    assert search_single_path(Table(4), start(4), EOS, choose, options) == greedy(Table(4), start(4), EOS, options)
 
 
 def test_top_k_and_top_p_cut_the_tail():

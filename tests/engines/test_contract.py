@@ -1,4 +1,4 @@
-"""What `Engine` promises, held against every engine; the GPU engine runs on a CPU here."""
+"""What the protocol `Engine` promises, checked for every engine. The GPU engine runs on a CPU here."""
 
 import math
 from dataclasses import replace
@@ -43,7 +43,7 @@ def decoder_only():
 
 
 def logprobs_of(file, source, target):
-    """By the NumPy pass: of each token of a target and its <eos>, after a source or a prompt."""
+    """Return the log-probability of each token of a target and of its <eos>, computed by the NumPy forward pass."""
     config = file.config.model
     if config.kind == "decoder":
         logits = forward(file, None, np.array([[*source, *target]]))["logits"][0][len(source) - 1 :]
@@ -52,8 +52,8 @@ def logprobs_of(file, source, target):
     return log_softmax(logits)[np.arange(len(target) + 1), [*target, config.eos]]
 
 
-def tokens_of(found):
-    return [[candidate.tokens for candidate in each] for each in found]
+def tokens_of(results):
+    return [[hypothesis.tokens for hypothesis in hypotheses] for hypotheses in results]
 
 
 @pytest.mark.parametrize(
@@ -65,57 +65,57 @@ def tokens_of(found):
 def test_engines_decode_alike_under_every_constraint(engines, options, prefixes):
     ours, theirs = (engine.decode(SOURCES, options, prefixes) for engine in engines)
     assert tokens_of(ours) == tokens_of(theirs)
-    for one, other in zip(chain(*ours), chain(*theirs), strict=True):
-        assert one.score == pytest.approx(other.score, abs=1e-3)
+    for hypothesis, reference in zip(chain(*ours), chain(*theirs), strict=True):
+        assert hypothesis.score == pytest.approx(reference.score, abs=1e-3)
 
 
 def test_constraints_hold_behind_a_prefix_that_breaks_them(engine):
-    for found in engine.decode(SOURCES[:1], replace(SEARCH, banned=(9, 8)), PREFIXES[:1])[0]:
-        assert found.tokens[:5] == PREFIXES[0]
-        assert {9, 8}.isdisjoint(found.tokens[5:])
-    for found in engine.decode(SOURCES[:1], replace(SEARCH, no_repeat=1), PREFIXES[:1])[0]:
-        rest = found.tokens[5:]
-        assert found.tokens[:5] == PREFIXES[0]
-        assert rest
-        assert len({9, 4, *rest}) == 2 + len(rest)
+    for hypothesis in engine.decode(SOURCES[:1], replace(SEARCH, banned=(9, 8)), PREFIXES[:1])[0]:
+        assert hypothesis.tokens[:5] == PREFIXES[0]
+        assert {9, 8}.isdisjoint(hypothesis.tokens[5:])
+    for hypothesis in engine.decode(SOURCES[:1], replace(SEARCH, no_repeat=1), PREFIXES[:1])[0]:
+        continuation = hypothesis.tokens[5:]
+        assert hypothesis.tokens[:5] == PREFIXES[0]
+        assert continuation
+        assert len({9, 4, *continuation}) == 2 + len(continuation)
 
 
 def test_the_score_leaves_out_the_probability_of_the_prefix_but_counts_its_length(engine):
-    (found,) = engine.decode(SOURCES[:1], replace(SEARCH, n_best=1), PREFIXES[:1])[0]
-    assert len(found.tokens) == SEARCH.max_length  # so it was cut, and has no <eos>
-    expected = logprobs_of(FILE, SOURCES[0], found.tokens)[5:9].sum() / 9
-    assert found.score == pytest.approx(expected, abs=1e-3)
+    (best,) = engine.decode(SOURCES[:1], replace(SEARCH, n_best=1), PREFIXES[:1])[0]
+    assert len(best.tokens) == SEARCH.max_length  # so it was cut, and has no <eos>
+    expected = logprobs_of(FILE, SOURCES[0], best.tokens)[5:9].sum() / 9
+    assert best.score == pytest.approx(expected, abs=1e-3)
 
 
 def test_a_limit_below_the_length_of_a_prefix_cuts_it(engine):
-    (found,) = engine.decode(SOURCES[:1], SearchOptions(beam=2, max_length=3), PREFIXES[:1])[0]
-    assert found.tokens == PREFIXES[0][:3]
+    (best,) = engine.decode(SOURCES[:1], SearchOptions(beam=2, max_length=3), PREFIXES[:1])[0]
+    assert best.tokens == PREFIXES[0][:3]
 
 
 def test_score_is_the_log_probability_of_each_token_and_of_the_end(engine):
-    for source, target, found in zip(SOURCES, TARGETS, engine.score(SOURCES, TARGETS), strict=True):
-        assert found == pytest.approx(logprobs_of(FILE, source, target), abs=1e-4)
+    for source, target, logprobs in zip(SOURCES, TARGETS, engine.score(SOURCES, TARGETS), strict=True):
+        assert logprobs == pytest.approx(logprobs_of(FILE, source, target), abs=1e-4)
 
 
 def test_alternatives_begin_with_the_likeliest_next_tokens(engine):
     for prefix in ([9, 10], []):
         options = replace(SEARCH, n_best=3, banned=(19,))
-        found = engine.alternatives(SOURCES[0], prefix, options)
+        alternatives = engine.alternatives(SOURCES[0], prefix, options)
         logits = forward(FILE, np.array([SOURCES[0]]), np.array([[SMALL.bos, *prefix]]))["logits"][0][-1]
         logits[[SMALL.pad, SMALL.bos, SMALL.eos, SMALL.unk, 19]] = -np.inf
-        assert [each.tokens[len(prefix)] for each in found] == np.argsort(-logits)[:3].tolist()
-        for each in found:
-            assert each.tokens[: len(prefix)] == prefix
-            assert 19 not in each.tokens
-            logprobs = logprobs_of(FILE, SOURCES[0], each.tokens)[len(prefix) :]
-            length = len(each.tokens) + (len(each.tokens) < SEARCH.max_length)
-            assert each.score == pytest.approx(logprobs[: length - len(prefix)].sum() / length, abs=1e-3)
+        assert [target.tokens[len(prefix)] for target in alternatives] == np.argsort(-logits)[:3].tolist()
+        for target in alternatives:
+            assert target.tokens[: len(prefix)] == prefix
+            assert 19 not in target.tokens
+            logprobs = logprobs_of(FILE, SOURCES[0], target.tokens)[len(prefix) :]
+            length = len(target.tokens) + (len(target.tokens) < SEARCH.max_length)
+            assert target.score == pytest.approx(logprobs[: length - len(prefix)].sum() / length, abs=1e-3)
 
 
 def test_engines_offer_the_same_alternatives(engines):
     for prefix in ([9, 10], [], [8, 8]):
         ours, theirs = (engine.alternatives(SOURCES[0], prefix, replace(SEARCH, n_best=4)) for engine in engines)
-        assert [each.tokens for each in ours] == [each.tokens for each in theirs]
+        assert [target.tokens for target in ours] == [target.tokens for target in theirs]
 
 
 def test_no_alternatives_are_left_at_the_limit(engine):
@@ -138,18 +138,19 @@ def test_no_alternatives_are_left_at_the_limit(engine):
 def test_align_is_the_attention_of_the_heads_on_the_card(kv_heads, aligning):
     config = replace(SMALL, kv_heads=kv_heads)
     file = in_memory(config, random_model(config))
-    plain = CpuEngine(file, "float32").decode(SOURCES, SEARCH)
+    expected_targets = CpuEngine(file, "float32").decode(SOURCES, SEARCH)
     file = replace(file, card=aligning.to_card() if aligning else {})
     for make in ENGINES.values():
         engine = make(file)
-        for source, target, found in zip(SOURCES, TARGETS, engine.align(SOURCES, TARGETS), strict=True):
+        for source, target, weights in zip(SOURCES, TARGETS, engine.align(SOURCES, TARGETS), strict=True):
             trace = forward(file, np.array([source]), np.array([[SMALL.bos, *target]]))
-            layer, heads, reads = (1, (0, 1, 2, 3), False) if aligning is None else vars(aligning).values()
+            layer, heads, shifted = (1, (0, 1, 2, 3), False) if aligning is None else vars(aligning).values()
             steps = trace[f"decoder.layers.{layer}.cross_attention.weights"][0, list(heads)].mean(axis=0)
-            expected = steps[1:] if reads else steps[: len(target)]
-            assert found.shape == (len(target), len(source))
-            np.testing.assert_allclose(found, expected, atol=1e-5)
-        assert tokens_of(engine.decode(SOURCES, SEARCH)) == tokens_of(plain)  # another order of heads, the same model
+            expected = steps[1:] if shifted else steps[: len(target)]
+            assert weights.shape == (len(target), len(source))
+            np.testing.assert_allclose(weights, expected, atol=1e-5)
+        # Another order of heads is the same model.
+        assert tokens_of(engine.decode(SOURCES, SEARCH)) == tokens_of(expected_targets)
 
 
 BAD_TARGETS = {
@@ -166,12 +167,12 @@ BAD_TARGETS = {
 
 @pytest.mark.parametrize("targets", BAD_TARGETS)
 def test_targets_that_do_not_fit_are_refused_before_any_work(engine, targets):
-    given, message = BAD_TARGETS[targets]
+    bad_targets, message = BAD_TARGETS[targets]
     for call in (engine.score, engine.align):
         with pytest.raises(RequestError, match=message):
-            call(SOURCES, given)
+            call(SOURCES, bad_targets)
     with pytest.raises(RequestError, match=message.replace("target", "prefix", 1)):
-        engine.decode(SOURCES, SEARCH, given)
+        engine.decode(SOURCES, SEARCH, bad_targets)
 
 
 BAD_SOURCES = {
@@ -219,7 +220,7 @@ def test_nothing_in_is_nothing_out(engine):
 
 
 def test_numpy_ids_are_taken_as_lists_are(engine):
-    sources, targets = ([np.array(each, np.int64) for each in side] for side in (SOURCES, TARGETS))
+    sources, targets = ([np.array(ids, np.int64) for ids in side] for side in (SOURCES, TARGETS))
     assert tokens_of(engine.decode(sources, SEARCH)) == tokens_of(engine.decode(SOURCES, SEARCH))
     assert tokens_of(engine.decode(sources, SEARCH, targets)) == tokens_of(engine.decode(SOURCES, SEARCH, TARGETS))
     assert engine.score(sources, targets) == engine.score(SOURCES, TARGETS)
@@ -227,8 +228,8 @@ def test_numpy_ids_are_taken_as_lists_are(engine):
 
 def test_a_decoder_only_model_scores_what_follows_a_prompt(decoder_only):
     file = in_memory(DECODER, random_model(DECODER))
-    for source, target, found in zip(SOURCES, TARGETS, decoder_only.score(SOURCES, TARGETS), strict=True):
-        assert found == pytest.approx(logprobs_of(file, source, target), abs=1e-4)
+    for source, target, logprobs in zip(SOURCES, TARGETS, decoder_only.score(SOURCES, TARGETS), strict=True):
+        assert logprobs == pytest.approx(logprobs_of(file, source, target), abs=1e-4)
     (best,) = decoder_only.decode(SOURCES[:1], replace(SEARCH, n_best=1))[0]
     total = math.fsum(decoder_only.score(SOURCES[:1], [best.tokens])[0][: SEARCH.max_length])
     assert len(best.tokens) == SEARCH.max_length

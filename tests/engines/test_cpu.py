@@ -35,7 +35,7 @@ def test_the_converted_model_is_kept_by_checksum(file, monkeypatch):
     assert file.checksum.removeprefix("sha256:") in folder.name
     assert sorted(path.name for path in folder.iterdir()) == ["config.json", "model.bin", "shared_vocabulary.json"]
     assert json.loads((folder / "config.json").read_text())["eos_token"] == "2"
-    monkeypatch.setattr(cpu, "convert", None)  # it would fail if it were asked again
+    monkeypatch.setattr(cpu, "convert", None)  # a second conversion would fail
     assert CpuEngine(file, "float32").decode(SOURCES, GREEDY) == first
 
 
@@ -86,22 +86,22 @@ def test_threads_share_an_engine(file):
 
 def test_a_batch_decodes_as_each_source_does_alone(file):
     engine = CpuEngine(file, "float32")
-    together = engine.decode(SOURCES, BEAM)
-    for source, candidates in zip(SOURCES, together, strict=True):
+    batch = engine.decode(SOURCES, BEAM)
+    for source, hypotheses in zip(SOURCES, batch, strict=True):
         (alone,) = engine.decode([source], BEAM)
-        assert [c.tokens for c in alone] == [c.tokens for c in candidates]
+        assert [c.tokens for c in alone] == [c.tokens for c in hypotheses]
 
 
 def test_a_target_ends_where_the_position_table_does(file):
-    (candidates,) = CpuEngine(file).decode([[5, 6, 2]], SearchOptions(min_length=200))
-    assert len(candidates[0].tokens) == SMALL.max_length
+    (hypotheses,) = CpuEngine(file).decode([[5, 6, 2]], SearchOptions(min_length=200))
+    assert len(hypotheses[0].tokens) == SMALL.max_length
 
 
 def test_a_continuation_ends_there_too():
     config = replace(SMALL, kind="decoder")
     model = in_memory(config, random_model(config))
-    (candidates,) = CpuEngine(model).decode([[5] * 20], SearchOptions(min_length=200))
-    assert len(candidates[0].tokens) == SMALL.max_length - 20
+    (hypotheses,) = CpuEngine(model).decode([[5] * 20], SearchOptions(min_length=200))
+    assert len(hypotheses[0].tokens) == SMALL.max_length - 20
 
 
 def test_the_n_best_are_found_whatever_the_patience(file):
@@ -126,10 +126,10 @@ def test_a_shortlist_bounds_what_is_written(tmp_path):
     engine = CpuEngine(modelfile.load(tmp_path / "m.safetensors"), "float32")
     free = CpuEngine(modelfile.load(tmp_path / "m.safetensors"), "float32", shortlist=False)
     for options in (GREEDY, BEAM):
-        (found,) = engine.decode([[5, 7, 2]], options)
-        assert all(set(each.tokens) <= allowed for each in found)
-        assert found[0].tokens != free.decode([[5, 7, 2]], options)[0][0].tokens
-    assert engine.decode([[5, 7, 2]], GREEDY, [[9, 8]])[0][0].tokens[:2] == [9, 8]  # a prefix may say anything
+        (hypotheses,) = engine.decode([[5, 7, 2]], options)
+        assert all(set(hypothesis.tokens) <= allowed for hypothesis in hypotheses)
+        assert hypotheses[0].tokens != free.decode([[5, 7, 2]], options)[0][0].tokens
+    assert engine.decode([[5, 7, 2]], GREEDY, [[9, 8]])[0][0].tokens[:2] == [9, 8]  # a prefix may hold any token
 
 
 def test_a_long_neighbour_does_not_make_a_short_source_run_on(file):
@@ -138,15 +138,15 @@ def test_a_long_neighbour_does_not_make_a_short_source_run_on(file):
     sources = [[5, 6] * 5 + [4, 2]] * 10 + [[5, 6] * 4 + [2]] * 10  # 12 and 9 tokens: some share a batch
     alone = [engine.decode([source], options)[0] for source in sources]
     assert len(alone[0][0].tokens) > len(alone[-1][0].tokens)
-    together = engine.decode(sources, options)
-    assert [[c.tokens for c in each] for each in together] == [[c.tokens for c in each] for each in alone]
+    batch = engine.decode(sources, options)
+    assert [[c.tokens for c in each] for each in batch] == [[c.tokens for c in each] for each in alone]
 
 
 def test_many_sources_are_shared_out_and_come_back_in_order(file):
     engine = CpuEngine(file, "float32", threads=3)
     sources = [[4 + n % 19] * (1 + n % 20) + [2] for n in range(90)]
-    together = engine.decode(sources, BEAM)
-    assert [[c.tokens for c in each] for each in together] == [
+    batch = engine.decode(sources, BEAM)
+    assert [[c.tokens for c in each] for each in batch] == [
         [c.tokens for c in engine.decode([source], BEAM)[0]] for source in sources
     ]
 
@@ -155,8 +155,8 @@ def test_what_is_banned_is_not_written(file):
     engine = CpuEngine(file, "float32")
     for best, *_ in engine.decode(SOURCES, BEAM):
         banned = tuple(set(best.tokens))
-        again = engine.decode(SOURCES, replace(BEAM, banned=banned))
-        assert all(set(banned).isdisjoint(each.tokens) for found in again for each in found)
+        results = engine.decode(SOURCES, replace(BEAM, banned=banned))
+        assert all(set(banned).isdisjoint(each.tokens) for hypotheses in results for each in hypotheses)
     with pytest.raises(ConfigError, match="banned: expected a list of whole numbers"):
         replace(BEAM, banned=("5",))
 
@@ -164,8 +164,8 @@ def test_what_is_banned_is_not_written(file):
 def test_many_are_aligned_and_scored_as_each_alone(file):
     engine = CpuEngine(file, "float32")
     sources, targets = SOURCES * 7, [[7, 8], [], [4, 5, 6, 9, 8]] * 7
-    together = list(zip(engine.align(sources, targets), engine.score(sources, targets), strict=True))
-    for source, target, (looks, logprobs) in zip(sources, targets, together, strict=True):
-        assert looks.shape == (len(target), len(source))
-        np.testing.assert_allclose(looks, engine.align([source], [target])[0], atol=1e-5)
+    batch = list(zip(engine.align(sources, targets), engine.score(sources, targets), strict=True))
+    for source, target, (weights, logprobs) in zip(sources, targets, batch, strict=True):
+        assert weights.shape == (len(target), len(source))
+        np.testing.assert_allclose(weights, engine.align([source], [target])[0], atol=1e-5)
         np.testing.assert_allclose(logprobs, engine.score([source], [target])[0], atol=1e-5)

@@ -32,8 +32,8 @@ def rows_of(sources, padding):
     return [row[real].tolist() for row, real in zip(sources, padding, strict=True)]
 
 
-def eager_to_end(config, seed):
-    """A model whose <eos> is likely, so that hypotheses end at many lengths."""
+def with_likely_eos(config, seed):
+    """Return a model whose <eos> is likely, so that hypotheses end at many lengths."""
     config = replace(config, output_bias=True)
     model = random_model(config, seed)
     with torch.no_grad():
@@ -50,53 +50,53 @@ def compare(ours, theirs):
 
 
 def check(config, model, seed=1, patiences=(1.0, 1000.0)):
-    """Greedy, and beam 4 with both rules for ending; returns how many hypotheses ended in <eos>."""
+    """Compare greedy search, and beam 4 with both rules for ending. Return how many hypotheses ended in <eos>."""
     sources, _, padding = random_batch(config, seed=seed)
     engine = CpuEngine(in_memory(config, model), "float32", threads=1)
     begin = torch.full((len(sources),), config.bos)
     prompts = rows_of(sources, padding)
-    one = SearchOptions(beam=1, max_length=LENGTH)
-    ours = greedy(translation_stepper(model, sources, padding, LENGTH), begin, config.eos, one)
-    ended = compare([[each] for each in ours], engine.decode(prompts, one))
+    greedy_options = SearchOptions(beam=1, max_length=LENGTH)
+    ours = greedy(translation_stepper(model, sources, padding, LENGTH), begin, config.eos, greedy_options)
+    ended = compare([[each] for each in ours], engine.decode(prompts, greedy_options))
     for patience in patiences:
-        its = SearchOptions(beam=4, n_best=2, max_length=LENGTH, patience=patience)
-        # Its search cannot tell that none can win; with endless patience it runs on and finds the same.
-        mine = replace(its, patience=0.0) if patience == 1000.0 else its
-        ours = beam_search(translation_stepper(model, sources, padding, LENGTH), begin, config.eos, mine)
-        ended += compare(ours, engine.decode(prompts, its))
+        theirs = SearchOptions(beam=4, n_best=2, max_length=LENGTH, patience=patience)
+        # CTranslate2 cannot tell that no live hypothesis can win. With this patience it goes on and finds the same.
+        options = replace(theirs, patience=0.0) if patience == 1000.0 else theirs
+        ours = beam_search(translation_stepper(model, sources, padding, LENGTH), begin, config.eos, options)
+        ended += compare(ours, engine.decode(prompts, theirs))
     return ended
 
 
-def some(names):
-    """Single options, and every third pair of them; the other pairs are slow."""
+def sample_of(names):
+    """Return single options and every third pair of options. The other pairs are marked as slow."""
     return [
-        pytest.param(name, marks=pytest.mark.slow) if "+" in name and place % 3 else name
-        for place, name in enumerate(names)
+        pytest.param(name, marks=pytest.mark.slow) if "+" in name and index % 3 else name
+        for index, name in enumerate(names)
     ]
 
 
-@pytest.mark.parametrize("name", some(VARIANTS))
+@pytest.mark.parametrize("name", sample_of(VARIANTS))
 def test_ctranslate2_decodes_as_the_model_does(name):
-    """With both rules for ending where one option differs: two change what a model says, not how a search ends."""
+    """A pair of options changes the model and not how a search ends, so it needs only one of the rules for ending."""
     patiences = (1.0,) if "+" in name else (1.0, 1000.0)
     check(VARIANTS[name], random_model(VARIANTS[name]), patiences=patiences)
 
 
 @pytest.mark.parametrize("name", [name for name in VARIANTS if "+" not in name])
 def test_ctranslate2_ends_as_the_model_does(name):
-    config, model = eager_to_end(VARIANTS[name], seed=1)
+    config, model = with_likely_eos(VARIANTS[name], seed=1)
     assert check(config, model) >= 2
 
 
 @pytest.mark.parametrize("seed", range(2, 10))
 def test_ctranslate2_agrees_on_other_weights_and_patience(seed):
-    config, model = eager_to_end(SMALL, seed)
+    config, model = with_likely_eos(SMALL, seed)
     check(config, model, seed, patiences=(0.5, 0.625, 1.0, 1.125, 1.5, 2.0, 1000.0))
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.5, 2.0])
 def test_length_penalties_agree(length_penalty):
-    config, model = eager_to_end(SMALL, 1)
+    config, model = with_likely_eos(SMALL, 1)
     sources, _, padding = random_batch(config)
     options = SearchOptions(max_length=LENGTH, length_penalty=length_penalty)
     ours = beam_search(translation_stepper(model, sources, padding, LENGTH), torch.full((3,), 1), 2, options)
@@ -113,7 +113,7 @@ DECODERS = {
 
 @pytest.mark.parametrize("name", DECODERS)
 def test_decoder_only_models_continue_alike(name):
-    config, model = eager_to_end(DECODERS[name], 1)
+    config, model = with_likely_eos(DECODERS[name], 1)
     _, prompts, _ = random_batch(config)
     engine = CpuEngine(in_memory(config, model), "float32")
 
@@ -122,9 +122,9 @@ def test_decoder_only_models_continue_alike(name):
         fed.feed(prompts[:, :-1])
         return fed
 
-    one = SearchOptions(beam=1, max_length=LENGTH)
-    ours = greedy(stepper(), prompts[:, -1], config.eos, one)
-    compare([[each] for each in ours], engine.decode(prompts.tolist(), one))
+    greedy_options = SearchOptions(beam=1, max_length=LENGTH)
+    ours = greedy(stepper(), prompts[:, -1], config.eos, greedy_options)
+    compare([[each] for each in ours], engine.decode(prompts.tolist(), greedy_options))
     four = SearchOptions(beam=4, n_best=2, max_length=LENGTH, patience=1.0)
     compare(beam_search(stepper(), prompts[:, -1], config.eos, four), engine.decode(prompts.tolist(), four))
 
@@ -167,9 +167,11 @@ def test_int8_computation_scores_as_float32_does_up_to_rounding():
     config = replace(SMALL, d_model=64, heads=4, d_ff=128)
     model = random_model(config, spread=0.02)
     sources, _, padding = random_batch(config)
-    rows, one = rows_of(sources, padding), SearchOptions(beam=1, max_length=1)
-    exact, close = (CpuEngine(in_memory(config, model), compute).decode(rows, one) for compute in ("float32", "int8"))
-    other = CpuEngine(in_memory(config, random_model(config, seed=2, spread=0.02)), "float32").decode(rows, one)
+    rows, options = rows_of(sources, padding), SearchOptions(beam=1, max_length=1)
+    exact, close = (
+        CpuEngine(in_memory(config, model), compute).decode(rows, options) for compute in ("float32", "int8")
+    )
+    other = CpuEngine(in_memory(config, random_model(config, seed=2, spread=0.02)), "float32").decode(rows, options)
     scores = [[candidate.score for (candidate,) in each] for each in (exact, close, other)]
     assert scores[0] == pytest.approx(scores[1], abs=0.05)
     assert scores[0] != pytest.approx(scores[2], abs=0.05)

@@ -66,8 +66,8 @@ CASES |= {
 }  # fmt: skip
 
 
-def shaken(model):
-    """Fresh models have biases of 0 and gains of 1, which would hide mistakes."""
+def with_noise(model):
+    """Add noise to all weights: the biases of 0 and gains of 1 of a new model would hide mistakes."""
     with torch.no_grad():
         for weight in model.parameters():
             if weight.requires_grad:
@@ -75,13 +75,13 @@ def shaken(model):
     return model.eval()
 
 
-def saved(model, folder):
-    """In the files a user has on disk."""
+def save_and_load(model, folder):
+    """Save a model as a user does, and load the folder."""
     model.save_pretrained(folder)
     return load_folder(folder)
 
 
-def ours(file):
+def our_model(file):
     return load_model(file.config.model, file.weights()).eval()
 
 
@@ -91,9 +91,9 @@ def batch():
     return torch.randint(3, VOCAB, (3, 9)).masked_fill(~padding, 0), torch.randint(3, VOCAB, (3, 6)), padding
 
 
-def both(theirs, file, source, target, padding):
-    """Logits at real positions: theirs, our model's and our NumPy pass'."""
-    mine = ours(file)
+def all_logits(theirs, file, source, target, padding):
+    """Return the logits at real positions: those of transformers, of our model and of the NumPy forward pass."""
+    mine = our_model(file)
     kind = file.config.model.kind
     if kind == "encoder-decoder":
         their = theirs(input_ids=source, attention_mask=padding.long(), decoder_input_ids=target).logits
@@ -112,8 +112,8 @@ def both(theirs, file, source, target, padding):
 def test_logits_equal_transformers(name, tmp_path):
     torch.manual_seed(0)
     make, shape, more = CASES[name]
-    theirs = shaken(make(*shape, **more))
-    their, model, numpy = both(theirs, saved(theirs, tmp_path), *batch())
+    theirs = with_noise(make(*shape, **more))
+    their, model, numpy = all_logits(theirs, save_and_load(theirs, tmp_path), *batch())
     assert their.std() > 0.05
     torch.testing.assert_close(model, their, rtol=0, atol=1e-4)
     np.testing.assert_allclose(numpy, their.numpy(), rtol=0, atol=1e-4)
@@ -121,16 +121,16 @@ def test_logits_equal_transformers(name, tmp_path):
 
 @torch.no_grad()
 def test_a_sentence_encoder_without_a_head_loads(tmp_path):
-    theirs = shaken(bert(*SHAPES["small"], head=transformers.BertModel))
-    file = saved(theirs, tmp_path)
+    theirs = with_noise(bert(*SHAPES["small"], head=transformers.BertModel))
+    file = save_and_load(theirs, tmp_path)
     source, _, padding = batch()
     hidden = theirs(input_ids=source, attention_mask=padding.long()).last_hidden_state
-    torch.testing.assert_close(ours(file).hidden(source, padding)[padding], hidden[padding], rtol=0, atol=1e-4)
+    torch.testing.assert_close(our_model(file).hidden(source, padding)[padding], hidden[padding], rtol=0, atol=1e-4)
 
 
 @torch.no_grad()
 def test_an_old_pickled_checkpoint_loads(tmp_path):
-    theirs = shaken(gpt2(*SHAPES["small"]))
+    theirs = with_noise(gpt2(*SHAPES["small"]))
     theirs.save_pretrained(tmp_path)
     (tmp_path / "model.safetensors").unlink()
     # The original GPT-2 files leave out the prefix and carry their masks.
@@ -142,24 +142,24 @@ def test_an_old_pickled_checkpoint_loads(tmp_path):
     state |= {"h.0.attn.bias": torch.ones(1, 1, 40, 40), "h.0.attn.masked_bias": torch.tensor(-1e4)}
     torch.save(state, tmp_path / "pytorch_model.bin")
     tokens, _, _ = batch()
-    torch.testing.assert_close(ours(load_folder(tmp_path))(tokens), theirs(tokens).logits, rtol=0, atol=1e-4)
+    torch.testing.assert_close(our_model(load_folder(tmp_path))(tokens), theirs(tokens).logits, rtol=0, atol=1e-4)
 
 
 @torch.no_grad()
 def test_shards_are_put_together(tmp_path):
-    theirs = shaken(llama(*SHAPES["wide"]))
+    theirs = with_noise(llama(*SHAPES["wide"]))
     theirs.save_pretrained(tmp_path, max_shard_size="60KB")
     assert len(list(tmp_path.glob("*.safetensors"))) > 1
     tokens, _, _ = batch()
-    torch.testing.assert_close(ours(load_folder(tmp_path))(tokens), theirs(tokens).logits, rtol=0, atol=1e-4)
+    torch.testing.assert_close(our_model(load_folder(tmp_path))(tokens), theirs(tokens).logits, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["marian small", "bert small", "gpt2 small", "llama grouped-query", "llama tied"])
 @torch.no_grad()
 def test_weights_go_back_as_they_came(name, tmp_path):
     make, shape, more = CASES[name]
-    theirs = shaken(make(*shape, **more))
-    file = saved(theirs, tmp_path)
+    theirs = with_noise(make(*shape, **more))
+    file = save_and_load(theirs, tmp_path)
     exported = export_weights(file.config.model, file.weights(), theirs.config.model_type)
     state = theirs.state_dict()
     for weight, array in exported.items():
@@ -171,7 +171,7 @@ def test_weights_go_back_as_they_came(name, tmp_path):
     )
     assert not problems.unexpected_keys
     source, target, padding = batch()
-    torch.testing.assert_close(*both(fresh, file, source, target, padding)[:2], rtol=0, atol=1e-4)
+    torch.testing.assert_close(*all_logits(fresh, file, source, target, padding)[:2], rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["marian small", "bert small", "gpt2 small", "llama small"])
@@ -179,8 +179,8 @@ def test_weights_go_back_as_they_came(name, tmp_path):
 def test_a_config_may_leave_out_what_transformers_assumes(name, tmp_path):
     """Configs on the Hub are as old as their checkpoints; here, those settings go that have their default value."""
     make, shape, more = CASES[name]
-    theirs = shaken(make(*shape, **more))
-    file = saved(theirs, tmp_path)
+    theirs = with_noise(make(*shape, **more))
+    file = save_and_load(theirs, tmp_path)
     settings = json.loads((tmp_path / "config.json").read_text())
     silent = {key for key, value in FAMILIES[settings["model_type"]].defaults.items() if settings.get(key) == value}
     assert len(silent) >= 2
@@ -211,7 +211,7 @@ def test_defaults_are_those_of_transformers(kind):
 )
 def test_a_flag_that_changes_what_is_computed_is_refused(make, flag, tmp_path):
     with pytest.raises(ModelFileError, match=f"config.json: {next(iter(flag))}: expected"):
-        saved(make(*SHAPES["small"], **flag), tmp_path)
+        save_and_load(make(*SHAPES["small"], **flag), tmp_path)
 
 
 def test_a_weight_of_another_shape_is_named(tmp_path):

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -54,6 +56,26 @@ def test_no_number_is_drawn_at_random(monkeypatch):
     before = torch.random.get_rng_state()
     load_model(SMALL, weights)
     assert torch.equal(torch.random.get_rng_state(), before)
+
+
+IMPORTS = """
+import sys
+from small_models import SMALL
+from sixfold.model.transformer import build, load_model, weights_of
+weights = weights_of(build(SMALL))
+before = set(sys.modules)
+load_model(SMALL, weights)
+print(len(set(sys.modules) - before))
+"""
+
+
+def test_loading_imports_next_to_nothing():
+    # On the meta device some of torch's initialisations import hundreds of modules.
+    run = subprocess.run(
+        [sys.executable, "-c", IMPORTS], capture_output=True, text=True, env={"PYTHONPATH": "src:tests"}
+    )
+    assert run.returncode == 0, run.stderr
+    assert int(run.stdout) < 5
 
 
 def test_the_model_has_a_copy_of_the_weights():

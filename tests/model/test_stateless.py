@@ -166,5 +166,7 @@ print("shared")
 
 def test_compiled_calls_are_shared_by_the_layers_of_a_stack():
     # In a process of its own: the shape checks of this one are wrappers that a compiler cannot look through.
-    run = subprocess.run([sys.executable, "-c", COMPILE], capture_output=True, text=True, env={"PYTHONPATH": "tests"})
+    run = subprocess.run(
+        [sys.executable, "-c", COMPILE], capture_output=True, text=True, env={"PYTHONPATH": "src:tests"}
+    )
     assert run.stdout == "shared\n", run.stderr

@@ -22,12 +22,12 @@ def test_a_padded_batch_gives_what_each_sentence_gives_alone(name):
         config = replace(SINGLE[name], kind=kind)
         model = random_model(config)
         sources, targets, padding = random_batch(config)
-        together = run(model, config, sources, targets, padding)
+        batched = run(model, config, sources, targets, padding)
         for row in range(len(sources)):
             length = int(padding[row].sum())
             alone = run(model, config, sources[row : row + 1, :length], targets[row : row + 1], None)
-            here = together[row : row + 1, : alone.size(1)]
-            torch.testing.assert_close(here, alone, rtol=1e-4, atol=1e-5)
+            row_of_batch = batched[row : row + 1, : alone.size(1)]
+            torch.testing.assert_close(row_of_batch, alone, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.usefixtures("double_precision")
@@ -189,5 +189,7 @@ print("one graph each")
 
 def test_each_kind_compiles_to_one_graph():
     # In a process of its own: the shape checks of this one are wrappers that a compiler cannot look through.
-    done = subprocess.run([sys.executable, "-c", COMPILE], capture_output=True, text=True, env={"PYTHONPATH": "tests"})
+    done = subprocess.run(
+        [sys.executable, "-c", COMPILE], capture_output=True, text=True, env={"PYTHONPATH": "src:tests"}
+    )
     assert done.stdout == "one graph each\n", done.stderr

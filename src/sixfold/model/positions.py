@@ -51,7 +51,17 @@ class Sinusoid(nn.Module):
         return f"d_model={self.d_model}, layout={self.layout}"
 
 
-class LearnedPositions(nn.Embedding):
+class VectorTable(nn.Embedding):
+    """A table of vectors without torch's own initialisation: `initialise` or `load_model` sets its values.
+
+    On the meta device torch's initialisation would do nothing but import a second's worth of modules.
+    """
+
+    def reset_parameters(self) -> None:
+        """Leave the values as they are."""
+
+
+class LearnedPositions(VectorTable):
     """A table with one learned vector for each position."""
 
     def __init__(self, d_model: int, max_length: int, offset: int) -> None:

@@ -25,7 +25,7 @@ from sixfold.model.attention import (
 )
 from sixfold.model.initialise import initialise
 from sixfold.model.layers import ACTIVATIONS, Activations, Layer, make_norm
-from sixfold.model.positions import LearnedPositions, Rotary, Sinusoid
+from sixfold.model.positions import LearnedPositions, Rotary, Sinusoid, VectorTable
 from sixfold.weights import canonical, check_weights, depth, has_cross_attention, has_token_types
 
 Tokens = Int[Tensor, "rows length"]
@@ -64,9 +64,9 @@ class Embedding(nn.Module):
     def __init__(self, config: ModelConfig, stack: str) -> None:
         super().__init__()
         self.scale = math.sqrt(config.d_model) if config.scale_embeddings else 1.0
-        self.token = nn.Embedding(config.vocab, config.d_model)
+        self.token = VectorTable(config.vocab, config.d_model)
         self.position = POSITIONS[config.positions](config)
-        self.segment = nn.Embedding(config.token_types, config.d_model) if has_token_types(config, stack) else None
+        self.segment = VectorTable(config.token_types, config.d_model) if has_token_types(config, stack) else None
         self.norm = make_norm(config) if config.embedding_norm else None
         self.dropout = nn.Dropout(config.dropout)
 
