@@ -8,9 +8,10 @@ import pytest
 import torch
 from hypothesis import settings
 
-# Config is left out: its own checks are what tests are about. A machine with a GPU may lack beartype.
+# Config and search options are left out: tests are about their own checks. A machine with a GPU may lack beartype.
 if importlib.util.find_spec("beartype"):
-    checked = ["sixfold.decoding", "sixfold.explorer", "sixfold.model", "sixfold.training"]
+    searches = [f"sixfold.decoding.{name}" for name in ("constraints", "device_beam", "sampling", "search")]
+    checked = [*searches, "sixfold.explorer", "sixfold.model", "sixfold.training"]
     jaxtyping.install_import_hook(checked, "beartype.beartype")
 
 
