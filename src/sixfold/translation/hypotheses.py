@@ -86,7 +86,7 @@ def search_again(
     ]
     both = [hypotheses[0].tokens for place, other in changed for hypotheses in (answers[place], other)]
     logprobs = direction.engine.score([sources[place] for place, _ in changed for _ in range(2)], both)
-    scores = [search.normalise(sum(each), len(each)) for each in logprobs]
+    scores = [search.normalised_score(sum(each), len(each)) for each in logprobs]
     for (place, hypotheses), first, second in zip(changed, scores[::2], scores[1::2], strict=True):
         if second > first:
             answers[place] = hypotheses
