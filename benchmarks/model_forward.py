@@ -33,14 +33,17 @@ GPU_SHAPES = {"base": (BASE, 1024, 64), "big": (BIG, 512, 64)}
 
 
 def flops(config: ModelConfig, length: int) -> float:
-    """Of one training step, a target token with its source token: 6 a weight, plus attention (half of it causal)."""
+    """Return the operations of a training step for one target token and one source token.
+
+    These are 6 for each weight, and those of attention, half of which is causal.
+    """
     d, f, layers = config.d_model, config.d_ff, config.encoder_layers
     dense = layers * (4 * d * d + 2 * d * f) + layers * (8 * d * d + 2 * d * f) + d * config.vocab
     return 6 * (dense + layers * 3 * 2 * length * d * 0.83)
 
 
 def ceiling() -> float:
-    """TFLOP/s of a large bf16 matrix product on this GPU."""
+    """Return the TFLOP/s of a large bf16 matrix product on this GPU."""
     a = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
     b = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
     seconds = timed(lambda: a @ b, 20, "cuda")
@@ -60,7 +63,7 @@ def timed(step: Callable[[], object], repeats: int, device: str) -> float:
 
 
 class Contestant:
-    """One peer, ready to step. Built on the device, freed when it leaves the scope."""
+    """A model and its optimizer, ready to train. Its memory on the device is freed with it."""
 
     def __init__(self, name: str, config: ModelConfig, model: EncoderDecoder, device: str, compiled: bool) -> None:
         self.device = device

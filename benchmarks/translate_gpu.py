@@ -1,7 +1,8 @@
-"""Decoding on one GPU: the torch engine against Hugging Face's `generate`, same weights, same steps, alternating.
+"""Decoding on one GPU: the torch engine and Hugging Face's `generate`, with the same weights, alternating.
 
-Steps: the base shape with random weights, 32 source tokens, exactly 32 target tokens, so that both do the same work.
-File: with `--model`, real sentences of the dev sets, again until they are 10,000, in batches of each side's own.
+Steps: the base shape with random weights, 32 source tokens and exactly 32 target tokens, so that both do the same work.
+File: with `--model`, 10,000 real sentences of the dev sets, repeated where there are fewer. Each engine makes batches
+of its own size.
 
     python benchmarks/translate_gpu.py                                   # GPU; needs transformers
     python benchmarks/translate_gpu.py --data DATA --model MODEL
@@ -36,8 +37,8 @@ STEPS = 32
 SETS = ("flores-dev", "wmt17", "tatoeba")
 
 
-class Sides:
-    """The two contestants, holding the same weights."""
+class Engines:
+    """The two engines, with the same weights."""
 
     def __init__(self, config: ModelConfig, model: EncoderDecoder, device: str, kind: torch.dtype) -> None:
         import transformers
@@ -73,33 +74,33 @@ class Sides:
 
 
 def seconds(work: Callable[[], Any], device: str) -> float:
-    began = time.perf_counter()
+    start = time.perf_counter()
     work()
     if device == "cuda":
         torch.cuda.synchronize()
-    return time.perf_counter() - began
+    return time.perf_counter() - start
 
 
-def measure_steps(sides: Sides, batches: Sequence[int], rounds: int) -> list[dict[str, Any]]:
+def measure_steps(engines: Engines, batches: Sequence[int], rounds: int) -> list[dict[str, Any]]:
     found = []
     for beam in (1, 4):
         for batch in batches:
             random = torch.Generator().manual_seed(batch)
-            rows = torch.randint(4, sides.config.vocab, (batch, STEPS - 1), generator=random)
-            sources = [[*row, sides.config.eos] for row in rows.tolist()]
+            rows = torch.randint(4, engines.config.vocab, (batch, STEPS - 1), generator=random)
+            sources = [[*row, engines.config.eos] for row in rows.tolist()]
             options = SearchOptions(beam=beam, min_length=STEPS, max_length=STEPS)
             contestants = {
-                "sixfold": partial(sides.ours, sources, options),
-                "HF": partial(sides.theirs, sources, options),
+                "sixfold": partial(engines.ours, sources, options),
+                "HF": partial(engines.theirs, sources, options),
             }
-            said = {name: work() for name, work in contestants.items()}  # which also warms up
+            targets = {name: work() for name, work in contestants.items()}  # which also warms up
             times: dict[str, list[float]] = {name: [] for name in contestants}
             for _ in range(rounds):
                 for name, work in contestants.items():
-                    times[name].append(seconds(work, sides.device))
+                    times[name].append(seconds(work, engines.device))
             row: dict[str, Any] = {"beam": beam, "batch": batch}
             row |= {name: 1000 * statistics.median(each) / STEPS for name, each in times.items()}
-            row["same"] = same(said["sixfold"], said["HF"])
+            row["same"] = same(targets["sixfold"], targets["HF"])
             found.append(row)
             print(
                 f"beam {beam} batch {batch:4}: ms a step: sixfold {row['sixfold']:.3f}, HF {row['HF']:.3f}, "
@@ -110,12 +111,12 @@ def measure_steps(sides: Sides, batches: Sequence[int], rounds: int) -> list[dic
 
 
 def same(ours: Sequence[list[int]], theirs: Sequence[list[int]]) -> float:
-    """Random weights drift apart at the first near-tie, so the first four tokens are what is compared."""
+    """Return the share of equal beginnings of four tokens. With random weights, rounding changes later tokens."""
     return statistics.mean(float(a[:4] == b[:4]) for a, b in zip(ours, theirs, strict=True))
 
 
-def measure_file(sides: Sides, sources: Sequence[list[int]], rounds: int, batch: int) -> list[dict[str, Any]]:
-    order = sorted(range(len(sources)), key=lambda place: -len(sources[place]))
+def measure_file(engines: Engines, sources: Sequence[list[int]], rounds: int, batch: int) -> list[dict[str, Any]]:
+    order = sorted(range(len(sources)), key=lambda index: -len(sources[index]))
     found = []
     for beam in (1, 4):
         options = SearchOptions(beam=beam, max_ratio=2.0)
@@ -124,20 +125,20 @@ def measure_file(sides: Sides, sources: Sequence[list[int]], rounds: int, batch:
         def theirs(options: SearchOptions = options, size: int = their_batch) -> list[list[int]]:
             result: list[list[int]] = [[] for _ in sources]
             for first in range(0, len(order), size):
-                places = order[first : first + size]
-                for place, tokens in zip(places, sides.theirs([sources[p] for p in places], options), strict=True):
-                    result[place] = tokens
+                indices = order[first : first + size]
+                for index, tokens in zip(indices, engines.theirs([sources[p] for p in indices], options), strict=True):
+                    result[index] = tokens
             return result
 
-        sides.ours(sources, options)  # graphs are recorded once
+        engines.ours(sources, options)  # graphs are recorded once
         times: dict[str, list[float]] = {"sixfold": [], "HF": []}
-        said: dict[str, list[list[int]]] = {}
+        targets: dict[str, list[list[int]]] = {}
         for _ in range(rounds):
-            for name, work in (("sixfold", lambda options=options: sides.ours(sources, options)), ("HF", theirs)):
-                began = time.perf_counter()
-                said[name] = work()  # its results are on the host: nothing is left to wait for
-                times[name].append(time.perf_counter() - began)
-        ours, others = said["sixfold"], said["HF"]
+            for name, work in (("sixfold", lambda options=options: engines.ours(sources, options)), ("HF", theirs)):
+                start = time.perf_counter()
+                targets[name] = work()  # its results are on the host: nothing is left to wait for
+                times[name].append(time.perf_counter() - start)
+        ours, others = targets["sixfold"], targets["HF"]
         row: dict[str, Any] = {"beam": beam, "sentences": len(sources)}
         row |= {name: len(sources) / statistics.median(each) for name, each in times.items()}
         row["tokens"] = sum(map(len, ours))
@@ -151,15 +152,15 @@ def measure_file(sides: Sides, sources: Sequence[list[int]], rounds: int, batch:
     return found
 
 
-def profile(sides: Sides, beam: int, batch: int) -> None:
-    """What a step consists of."""
-    random = torch.randint(4, sides.config.vocab, (batch, STEPS - 1)).tolist()
-    sources = [[*row, sides.config.eos] for row in random]
+def profile(engines: Engines, beam: int, batch: int) -> None:
+    """Print the kernels of a step and their times."""
+    random = torch.randint(4, engines.config.vocab, (batch, STEPS - 1)).tolist()
+    sources = [[*row, engines.config.eos] for row in random]
     options = SearchOptions(beam=beam, min_length=STEPS, max_length=STEPS)
-    sides.ours(sources, options)
+    engines.ours(sources, options)
     kinds = [torch.profiler.ProfilerActivity.CUDA]
     with torch.profiler.profile(activities=kinds) as found:
-        sides.ours(sources, options)
+        engines.ours(sources, options)
     rows = sorted(found.key_averages(), key=lambda row: -row.self_device_time_total)
     total, calls = sum(row.self_device_time_total for row in rows), sum(row.count for row in rows)
     print(f"\nbeam {beam} batch {batch}: {calls / STEPS:.0f} kernels and {total / STEPS:.0f} µs of GPU a step")
@@ -192,18 +193,18 @@ def main() -> None:
         shape = replace(preset("tiny" if args.small else "base").model, norm_position="post")
         model = build(shape).eval()
         assert isinstance(model, EncoderDecoder)
-        sides = Sides(shape, model, args.device, kind)
+        engines = Engines(shape, model, args.device, kind)
         if args.profile:
             for beam, batch in ((1, 1), (1, 512), (4, 1), (4, 512)):
-                profile(sides, beam, batch)
-        result["steps"] = measure_steps(sides, (1, 4) if args.small else (1, 64, 512), args.rounds)
+                profile(engines, beam, batch)
+        result["steps"] = measure_steps(engines, (1, 4) if args.small else (1, 64, 512), args.rounds)
     else:
         file = modelfile.load(args.model)
         model = load_model(replace(file.config.model, dropout=0.0), file.weights()).eval()
         assert isinstance(model, EncoderDecoder)
-        sides = Sides(file.config.model, model, args.device, kind)
+        engines = Engines(file.config.model, model, args.device, kind)
         sources = read_sources(file, args.data, args.sentences)
-        result["file"] = measure_file(sides, sources, args.rounds, 4 if args.small else 512)
+        result["file"] = measure_file(engines, sources, args.rounds, 4 if args.small else 512)
     if args.out:
         args.out.write_text(json.dumps(result, indent=1), encoding="utf-8")
 

@@ -1,13 +1,16 @@
 """Training, engines and plain calls share one model: how they compute is passed with a call and stored in no module."""
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 from small_models import SMALL, random_batch, random_model, variants
 
+import sixfold
 from sixfold.config import TrainingConfig
 from sixfold.decoding.options import SearchOptions
 from sixfold.engines.gpu import GpuEngine
@@ -133,6 +136,21 @@ def test_an_attention_function_and_position_vectors_are_used_in_place_of_the_mod
         assert len(calls) == SMALL.encoder_layers + 2 * SMALL.decoder_layers
         changed = model.hidden(*batch, execution=Execution(position_vectors=vectors.flip(0)))
     assert not torch.allclose(changed, expected)
+
+
+REWRITES = re.compile(
+    r"\.forward = |\.compatibility = |\.position = |\.register_forward|\.register_module|\.add_module|setattr\("
+    r"|(?<!torch)(?<!\bre)\.compile\("
+)
+
+
+@pytest.mark.parametrize("folder", ["engines", "training", "translation"])
+def test_no_source_outside_of_the_model_rewrites_a_module(folder):
+    """LoRA and FSDP, which add weights to a model or distribute them, use torch's own functions for that."""
+    for path in sorted((Path(sixfold.__file__).parent / folder).rglob("*.py")):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        rewrites = [(number, line) for number, line in enumerate(lines, 1) if REWRITES.search(line)]
+        assert not rewrites, path
 
 
 COMPILE = """

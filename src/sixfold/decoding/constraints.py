@@ -39,8 +39,8 @@ def force_prefix(prefixes: Sequence[Sequence[int]], then: Sequence[Constraint] =
         if step >= longest:
             return free
         forced = table.to(logits.device)[sentences, step][:, None]
-        others = torch.arange(logits.size(1), device=logits.device)[None] != forced
-        return torch.where(forced >= 0, logits.masked_fill(others, -torch.inf), free)
+        is_other = torch.arange(logits.size(1), device=logits.device)[None] != forced
+        return torch.where(forced >= 0, logits.masked_fill(is_other, -torch.inf), free)
 
     return apply
 

@@ -113,7 +113,7 @@ class DeviceBeam:
         2. Take the best candidates: slots × candidates. `flat` // top is the hypothesis that a candidate extends.
         3. Record the tokens, their log-probabilities and their origins.
         4. Finish those among the first `beam` that end, and close the slots that cannot improve.
-        5. Keep the first `beam` candidates that did not end: `kept`, slots × beam.
+        5. Keep the first `beam` candidates that did not end: `survivors`, slots × beam.
         6. Return the rows of their parents, slots · beam, for the stepper to reorder its cache.
         """
         beam, slots, top = self.options.beam, len(self.open), best.size(1)
@@ -127,13 +127,13 @@ class DeviceBeam:
         live = totals.masked_fill(ends, -torch.inf)
         stays_open = ~(is_last | self._is_complete(live.amax(dim=1)))
         # Sorting rank + candidates × (1 if ended) puts the ended ones last and leaves the others in their order.
-        kept = (self._ranks + self.candidates * ends).sort(dim=1).values[:, :beam] % self.candidates
-        self.survivors.copy_(kept)
-        self.tokens.copy_(tokens.gather(1, kept))
-        self.totals.copy_(live.gather(1, kept))
+        survivors = (self._ranks + self.candidates * ends).sort(dim=1).values[:, :beam] % self.candidates
+        self.survivors.copy_(survivors)
+        self.tokens.copy_(tokens.gather(1, survivors))
+        self.totals.copy_(live.gather(1, survivors))
         self.length.add_(self.open)
         self.open.logical_and_(stays_open)
-        return (parents.gather(1, kept) + beam * self._slots[:, None]).flatten()
+        return (parents.gather(1, survivors) + beam * self._slots[:, None]).flatten()
 
     def _record(self, tokens: Tensor, logprobs: Tensor, origin: Tensor | None) -> None:
         self.chosen[self._slots, self.length] = tokens

@@ -161,8 +161,8 @@ class Attention(nn.Module):
     def project_memory(self, memory: Float[Tensor, "rows keys d_model"], mask: MemoryMask | None) -> ProjectedMemory:
         """Return the keys and values of the encoder's output. They do not depend on the target."""
         width = self.heads * self.d_head
-        both = F.linear(memory, self.query_key_value.weight[width:], self._bias(slice(width, None)))
-        key, value = both.split(self._kv_widths, dim=-1)
+        projected = F.linear(memory, self.query_key_value.weight[width:], self._bias(slice(width, None)))
+        key, value = projected.split(self._kv_widths, dim=-1)
         return ProjectedMemory(self._split(key), self._split(value), mask)
 
     def _query(self, x: Float[Tensor, "rows length d_model"]) -> Heads:

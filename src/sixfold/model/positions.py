@@ -91,8 +91,8 @@ class Rotary(nn.Module):
 
     def forward(self, positions: Int[Tensor, "rows length"]) -> Rotation:
         angle = angles(positions, self.d_head, self.base)[:, None]
-        both = pair_up(angle, angle, self.layout)
-        return Rotation(both.cos().float(), both.sin().float(), self.layout)
+        angle = pair_up(angle, angle, self.layout)
+        return Rotation(angle.cos().float(), angle.sin().float(), self.layout)
 
     def extra_repr(self) -> str:
         return f"d_head={self.d_head}, layout={self.layout}, base={self.base:g}"
