@@ -44,7 +44,7 @@ window.matrixAt = new Promise((done, fail) => requestAnimationFrame(function loo
 """
 MADE = """
 window.made = async (tokens, layers, heads) => {
-  const [{ HeadGrid }, { Matrix }] = await Promise.all([import("/static/headgrid.js"), import("/static/matrix.js")]);
+  const [{ HeadGrid }, { Matrix }] = await Promise.all([import("/static/head_grid.js"), import("/static/heat_map.js")]);
   const labels = Array.from({ length: tokens }, (_, place) => `piece${place}`);
   const all = Array.from({ length: layers * heads }, () => {
     const values = new Float32Array(tokens * tokens).map(() => -Math.log(Math.random()));

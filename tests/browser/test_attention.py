@@ -94,7 +94,7 @@ def pixel(page, row, column):
 def colour(page, weight):
     """Of a weight that came in 16 bits."""
     place = int(np.floor(255 * float(np.float16(weight)) + 0.5))
-    found = page.evaluate('async (place) => (await import("/static/colour.js")).sequence()[place]', place)
+    found = page.evaluate('async (place) => (await import("/static/theme_colours.js")).sequence()[place]', place)
     return [*found, 255]
 
 
@@ -301,8 +301,8 @@ def test_every_panel_is_saved_as_a_picture_and_as_data(screen, titles):
 def test_cells_that_share_a_pixel_show_the_largest(look):
     page = look("attention")
     found = page.evaluate("""async () => {
-        const { raster, pooling } = await import("/static/raster.js");
-        const { sequence } = await import("/static/colour.js");
+        const { raster, pooling } = await import("/static/heat_map.js");
+        const { sequence } = await import("/static/theme_colours.js");
         const labels = Array.from({ length: 300 }, () => "");
         const data = { rows: labels, columns: labels, values: new Float32Array(300 * 300), most: 1, label: "" };
         data.values[150 * 300 + 7] = 1;

@@ -1,7 +1,7 @@
 /** What the page asks of the server. */
 
-import { parse } from "./tensors.js";
-import { get } from "./state.js";
+import { parse } from "./safetensors.js";
+import { get } from "./url_state.js";
 
 /** @typedef {[number, number]} Span */
 /** @typedef {{ids: number[], texts: string[], spans: Span[], words: number[][]}} Pieces */
@@ -231,7 +231,7 @@ export function look(path, what) {
  * @param {Asked} what
  * @param {string[]} names
  * @param {{half?: boolean, row?: number | null}} [how]
- * @returns {Promise<Map<string, import("./tensors.js").Tensor>>}
+ * @returns {Promise<Map<string, import("./safetensors.js").Tensor>>}
  */
 export function arrays(what, names, how = {}) {
   return binary("arrays", { ...what, names, ...how });
@@ -240,7 +240,7 @@ export function arrays(what, names, how = {}) {
 /**
  * @param {string} path below /api/v1/explore
  * @param {object} what
- * @returns {Promise<Map<string, import("./tensors.js").Tensor>>}
+ * @returns {Promise<Map<string, import("./safetensors.js").Tensor>>}
  */
 export function binary(path, what) {
   const where = `/api/v1/explore/${path}`;

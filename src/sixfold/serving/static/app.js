@@ -2,12 +2,12 @@
 
 import { key, setKey, settings } from "./api.js";
 import { announce, h, refill } from "./dom.js";
-import { language, t } from "./language.js";
-import { get, link, set, watch } from "./state.js";
+import { language, t } from "./page_text.js";
+import { get, link, set, watch } from "./url_state.js";
 
-/** @typedef {{mount: (root: HTMLElement) => (() => void), TITLE: import("./language.js").Words}} Screen */
+/** @typedef {{mount: (root: HTMLElement) => (() => void), TITLE: import("./page_text.js").Words}} Screen */
 
-/** @type {Record<string, {name: import("./language.js").Words, load: () => Promise<Screen>}>} */
+/** @type {Record<string, {name: import("./page_text.js").Words, load: () => Promise<Screen>}>} */
 const SCREENS = {
   translate: { name: { en: "Translate", zh: "翻译" }, load: () => import("./screens/translate.js") },
   attention: { name: { en: "Attention", zh: "注意力" }, load: () => import("./screens/attention.js") },

@@ -1,7 +1,7 @@
 /** A panel: a title, what it shows, and its export as PNG, SVG and data. */
 
 import { h } from "./dom.js";
-import { t } from "./language.js";
+import { t } from "./page_text.js";
 
 const WORDS = {
   save: { en: "Save {0} as {1}", zh: "将{0}保存为 {1}" },

@@ -2,17 +2,17 @@
 
 import { asked, EXAMPLE, explore } from "../api.js";
 import { h, refill, settled } from "../dom.js";
-import { t } from "../language.js";
-import { sentence } from "../sentence.js";
-import { get, index, set, watch } from "../state.js";
-import { mark, strip, switcher } from "../strip.js";
-import { alignersPart } from "./aligners.js";
-import { arcsPart } from "./arcs.js";
-import { carried, largestPlace, Weights } from "./attention_data.js";
-import { gridPart, matrixPart } from "./attention_grid.js";
-import { comparePart } from "./compare.js";
-import { switchedPart } from "./switched.js";
-import { tokenPart } from "./token_heads.js";
+import { t } from "../page_text.js";
+import { mark, strip, switcher } from "../radio_group.js";
+import { sentence } from "../sentence_bar.js";
+import { get, index, set, watch } from "../url_state.js";
+import { alignersPart } from "./attention_alignment.js";
+import { arcsPart } from "./attention_arcs.js";
+import { comparePart } from "./attention_compare.js";
+import { gridPart, matrixPart } from "./attention_heat_maps.js";
+import { tokenPart } from "./attention_token_heads.js";
+import { carried, largestPlace, Weights } from "./attention_weights.js";
+import { switchedPart } from "./head_ablation.js";
 
 /** @typedef {import("../api.js").Kind} Kind */
 
@@ -28,7 +28,7 @@ const WORDS = {
   compare: { en: "compare the two", zh: "对比两句" },
   token: { en: "The token that asks", zh: "发问的词元" },
 };
-/** @type {Record<Kind, {name: import("../language.js").Words, about: import("../language.js").Words}>} */
+/** @type {Record<Kind, {name: import("../page_text.js").Words, about: import("../page_text.js").Words}>} */
 const KINDS = {
   encoder: {
     name: { en: "encoder self-attention", zh: "编码器自注意力" },

@@ -1,16 +1,15 @@
 /** Embeddings: how near two words or sentences are, the neighbours of a word, and words on a plane. */
 
 import { look } from "../api.js";
-import { asking } from "../asking.js";
-import { alone, frame, Picture } from "../diagram.js";
 import { announce, h, refill, s, settled } from "../dom.js";
-import { t } from "../language.js";
-import { breadth, number } from "../matrix.js";
+import { csv } from "../export.js";
+import { asking } from "../latest_request.js";
+import { breadth, number, t } from "../page_text.js";
 import { panel } from "../panel.js";
-import { csv } from "../picture.js";
-import { scatter } from "../scatter.js";
-import { get, set, watch } from "../state.js";
-import { switcher } from "../strip.js";
+import { switcher } from "../radio_group.js";
+import { scatter } from "../scatter_plot.js";
+import { alone, frame, Picture } from "../svg_diagram.js";
+import { get, set, watch } from "../url_state.js";
 
 export const TITLE = { en: "Embeddings", zh: "词向量" };
 
@@ -96,7 +95,7 @@ export function mount(root) {
 /**
  * @typedef {object} Part
  * @property {HTMLElement} element
- * @property {import("../state.js").Name[]} needs what it must be asked anew for
+ * @property {import("../url_state.js").Name[]} needs what it must be asked anew for
  * @property {() => void} ask
  * @property {() => void} end
  */
@@ -117,7 +116,7 @@ function near() {
     if (isHere) list.querySelector("button")?.focus();
   });
   const title = t(WORDS.neighbours);
-  /** @type {import("../diagram.js").Draw} */
+  /** @type {import("../svg_diagram.js").Draw} */
   const draw = (width, paints) => {
     const left = 24 + 8 * Math.max(4, ...found.map((each) => breadth(each.text)));
     return frame(width, 28 * found.length + 8, title, found.map((each, row) => [
@@ -147,7 +146,7 @@ function compared() {
   let cosine = 0;
   const title = t(WORDS.compare);
   const told = () => `${t(WORDS.cosine)} ${number(cosine)}`;
-  /** @type {import("../diagram.js").Draw} */
+  /** @type {import("../svg_diagram.js").Draw} */
   const draw = (width, paints) => {
     const x = (/** @type {number} */ value) => 16 + ((value + 1) / 2) * (width - 32);
     const label = paints.theme ? [s("text", { x: 16, y: 16, fill: paints.ink }, `${one()} · ${other()} · ${told()}`)] : [];
@@ -185,11 +184,11 @@ function compared() {
 function plane() {
   const field = h("input", { type: "text", id: "map", value: get("map"), placeholder: t(WORDS.added), autocomplete: "off", spellcheck: "false" });
   field.addEventListener("input", settled(350, () => set({ map: field.value })));
-  /** @type {import("../scatter.js").Point[]} */
+  /** @type {import("../scatter_plot.js").Point[]} */
   let points = [];
   const title = t(WORDS.map);
   const how = { say: (/** @type {{text: string}} */ point) => t(WORDS.point, point.text), onChoose: walk };
-  /** @type {import("../diagram.js").Draw} */
+  /** @type {import("../svg_diagram.js").Draw} */
   const draw = (width, paints) => scatter(points, title, width, paints, paints.theme ? undefined : how);
   const picture = new Picture(draw);
   const { ask, said, end } = asking(async () => {

@@ -1,14 +1,14 @@
 /** Masks: the user's own batch, what is padding in it, what lies in the future, and what both leave to look at. */
 
 import { arrays, asked, explore, look, place } from "../api.js";
-import { asking } from "../asking.js";
 import { h, refill, settled } from "../dom.js";
-import { t } from "../language.js";
-import { cut, Matrix, matrixCsv, matrixSvg, number, shade } from "../matrix.js";
+import { csv, matrixCsv, matrixSvg, tableSvg } from "../export.js";
+import { Matrix, shade } from "../heat_map.js";
+import { asking } from "../latest_request.js";
+import { cut, number, t } from "../page_text.js";
 import { panel } from "../panel.js";
-import { csv, tableSvg } from "../picture.js";
-import { get, index, set, watch } from "../state.js";
-import { strip } from "../strip.js";
+import { strip } from "../radio_group.js";
+import { get, index, set, watch } from "../url_state.js";
 
 export const TITLE = { en: "Masks", zh: "掩码" };
 
@@ -59,7 +59,7 @@ const WORDS = {
 };
 
 /** @typedef {{texts: string[][], padding: boolean[][], causal: boolean[][], both: boolean[][][]}} Masks */
-/** @typedef {import("../matrix.js").MatrixData} MatrixData */
+/** @typedef {import("../heat_map.js").MatrixData} MatrixData */
 
 const MOST = 32; // sentences
 
@@ -175,7 +175,7 @@ function oneRow(sentence) {
     const at = index("column", Math.floor(trace.target.texts.length / 2), trace.target.texts.length);
     const names = ["scores", "masked_scores", "weights"].map((name) => `${place("decoder", 0)}.${name}`);
     const numbers = await arrays(what, names, { row: at });
-    return { trace, at, columns: names.map((name) => /** @type {import("../tensors.js").Tensor} */ (numbers.get(name)).data) };
+    return { trace, at, columns: names.map((name) => /** @type {import("../safetensors.js").Tensor} */ (numbers.get(name)).data) };
   }, ({ trace, at, columns }) => {
     const pieces = trace.target.texts;
     table = [["piece", "score", "masked", "weight"].map((name) => t(WORDS[/** @type {"piece"} */ (name)]))];

@@ -1,16 +1,16 @@
 /** Positions: the table that tells a model the order of its pieces, and what the products of its rows depend on. */
 
 import { binary, look } from "../api.js";
-import { asking } from "../asking.js";
-import { alone, chart, path, Picture } from "../diagram.js";
 import { h, refill, s } from "../dom.js";
-import { t } from "../language.js";
-import { Matrix, matrixCsv, matrixSvg, number } from "../matrix.js";
+import { csv, matrixCsv, matrixSvg } from "../export.js";
+import { Matrix } from "../heat_map.js";
+import { asking } from "../latest_request.js";
+import { number, t } from "../page_text.js";
 import { panel } from "../panel.js";
-import { csv } from "../picture.js";
-import { byDistance, rotations, table, waves } from "../position_table.js";
-import { get, index, set, watch } from "../state.js";
-import { switcher } from "../strip.js";
+import { switcher } from "../radio_group.js";
+import { alone, chart, path, Picture } from "../svg_diagram.js";
+import { get, index, set, watch } from "../url_state.js";
+import { byDistance, rotations, table, waves } from "./position_encodings.js";
 
 export const TITLE = { en: "Positions", zh: "位置" };
 
@@ -67,7 +67,7 @@ const WORDS = {
   dimension: { en: "dimension {0}", zh: "维度 {0}" },
 };
 
-/** @typedef {import("../position_table.js").Positions} Positions */
+/** @typedef {import("./position_encodings.js").Positions} Positions */
 
 const LENGTHS = ["32", "64", "128", "256"];
 
@@ -140,7 +140,7 @@ function equation(kind) {
 /** @param {Positions} found */
 function heatMap(found) {
   const { length, width } = found;
-  /** @type {import("../matrix.js").MatrixData} */
+  /** @type {import("../heat_map.js").MatrixData} */
   const data = {
     rows: numbers(length, found.first), columns: numbers(width), values: found.values, isSigned: true, label: t(WORDS.table),
   };
@@ -155,7 +155,7 @@ function heatMap(found) {
 /** @param {Positions} found */
 function products(found) {
   const names = numbers(found.length, found.first);
-  /** @type {import("../matrix.js").MatrixData} */
+  /** @type {import("../heat_map.js").MatrixData} */
   const data = { rows: names, columns: names, values: found.products, isSigned: true, label: t(WORDS.products) };
   const matrix = new Matrix();
   matrix.show(data);
@@ -169,7 +169,7 @@ function distances(found) {
   const isSame = spread < 1e-5 * Math.max(...each.map(({ most }) => Math.abs(most)));
   const [least, mean, most] = [each.map((its) => its.least), each.map((its) => its.mean), each.map((its) => its.most)];
   const title = t(WORDS.distance);
-  /** @type {import("../diagram.js").Draw} */
+  /** @type {import("../svg_diagram.js").Draw} */
   const draw = (width, paints) => chart({
     across: [0, each.length - 1], up: [Math.min(0, ...least), Math.max(...most)], label: title, below: t(WORDS.apart), height: 360,
   }, width, paints, (x, y) => [
@@ -188,7 +188,7 @@ function curves(found) {
   const told = h("output", { class: "note", for: "pair" });
   const title = t(WORDS.curves);
   const column = (/** @type {number} */ dimension) => Array.from({ length: found.length }, (_, row) => found.values[row * found.width + dimension]);
-  /** @type {import("../diagram.js").Draw} */
+  /** @type {import("../svg_diagram.js").Draw} */
   const draw = (width, paints) => {
     const two = found.pairs[chosen(found)];
     const values = two.map(column);

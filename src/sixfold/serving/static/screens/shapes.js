@@ -1,17 +1,15 @@
 /** Shapes: where a model's parameters are, how its stacks are built, and what every weight is called. */
 
 import { look, models } from "../api.js";
-import { asking } from "../asking.js";
-import { css, ink, sequence } from "../colour.js";
-import { alone, frame, Picture } from "../diagram.js";
-import { h, refill, s } from "../dom.js";
-import { t } from "../language.js";
-import { breadth } from "../matrix.js";
+import { stackDiagram, thousands } from "../architecture_diagram.js";
+import { h, refill, s, table } from "../dom.js";
+import { csv, tableSvg } from "../export.js";
+import { asking } from "../latest_request.js";
+import { breadth, t } from "../page_text.js";
 import { panel } from "../panel.js";
-import { csv, tableSvg } from "../picture.js";
-import { stackDiagram, thousands } from "../stack_diagram.js";
-import { get, watch } from "../state.js";
-import { table } from "../table.js";
+import { alone, frame, Picture } from "../svg_diagram.js";
+import { css, ink, sequence } from "../theme_colours.js";
+import { get, watch } from "../url_state.js";
 
 export const TITLE = { en: "Shapes", zh: "结构" };
 
@@ -98,7 +96,7 @@ function partsPanel({ config, parts, total }) {
   const count = Object.fromEntries(parts.map((part) => [part.name, part.count]));
   const inLayers = count.attention + count["feed-forward"];
   const rows = [[t(WORDS.part), t(WORDS.count), t(WORDS.share)], ...parts.map((part) => [partName(part), thousands(part.count), percent(part.count / total)])];
-  /** @type {import("../diagram.js").Draw} */
+  /** @type {import("../svg_diagram.js").Draw} */
   const draw = (width, paints) => {
     let x = 0;
     return frame(width, 72, title, parts.map((part, at) => {
@@ -126,7 +124,7 @@ function partsPanel({ config, parts, total }) {
 /** @param {Shapes} found */
 function diagramPanel({ config }) {
   const title = t(WORDS.diagram);
-  /** @type {import("../diagram.js").Draw} */
+  /** @type {import("../svg_diagram.js").Draw} */
   const draw = (width, paints) => stackDiagram(config, width, paints);
   return panel(title, [new Picture(draw).element],
     { svg: () => alone(draw, title), data: () => config }, t(WORDS.diagramNote));

@@ -2,18 +2,15 @@
 
 import { json, Refused, settings, translate } from "../api.js";
 import { announce, h, refill, settled } from "../dom.js";
-import { languageName, t } from "../language.js";
-import { get, set, watch } from "../state.js";
-import { directionChooser } from "./translate_direction.js";
-import { exampleChips } from "./translate_examples.js";
-import { filesBar } from "./translate_files.js";
-import { linked } from "./translate_links.js";
-import { inParts, joined, laidOut } from "./translate_model.js";
-import { confidence, otherWays, warnings } from "./translate_notes.js";
-import { openWord } from "./translate_popover.js";
-import { sourceField } from "./translate_source.js";
-import { tools } from "./translate_tools.js";
-import { wordsPane } from "./translate_words.js";
+import { languageName, t } from "../page_text.js";
+import { get, set, watch } from "../url_state.js";
+import { tools } from "./translate_actions.js";
+import { filesBar } from "./translate_documents.js";
+import { confidence, otherWays, warnings } from "./translate_quality.js";
+import { inParts, joined, laidOut } from "./translate_sentences.js";
+import { directionChooser, exampleChips, sourceField } from "./translate_source.js";
+import { openWord } from "./translate_word_popover.js";
+import { linked, wordsPane } from "./translate_words.js";
 
 export const TITLE = { en: "Translate", zh: "翻译" };
 
@@ -32,7 +29,7 @@ const LONG = 2000; // characters; what is longer is not put into the address, an
 const REST = 250; // milliseconds without a key until a text is sent
 const WAYS = 4;
 
-/** @typedef {import("./translate_model.js").Item} Item */
+/** @typedef {import("./translate_sentences.js").Item} Item */
 /** @typedef {import("./translate_words.js").Shown} Shown */
 /** @typedef {{text: string, from: string, to: string, answer: import("../api.js").Translation, items: Item[], before: Item[][]}} View */
 
@@ -118,7 +115,7 @@ export function mount(root) {
     }
   }
 
-  /** @param {import("./translate_model.js").Sentence} part */
+  /** @param {import("./translate_sentences.js").Sentence} part */
   async function openPart(part) {
     const its = view;
     const { signal } = asking;

@@ -1,8 +1,8 @@
 /** The words of a translation as buttons: underlined where the model was unsure, arrows lead from one to the next. */
 
 import { h, refill } from "../dom.js";
-import { t } from "../language.js";
-import { percent } from "./translate_model.js";
+import { t } from "../page_text.js";
+import { percent } from "./translate_sentences.js";
 
 const WORDS = {
   label: { en: "Translation, word by word: arrows move, Enter opens", zh: "译文逐词：方向键移动，回车键打开" },
@@ -11,9 +11,9 @@ const WORDS = {
   open: { en: "Show the words of this part", zh: "查看这一部分的词" },
 };
 
-/** @typedef {import("./translate_model.js").Item} Item */
-/** @typedef {import("./translate_model.js").Sentence} Sentence */
-/** @typedef {import("./translate_model.js").Word} Word */
+/** @typedef {import("./translate_sentences.js").Item} Item */
+/** @typedef {import("./translate_sentences.js").Sentence} Sentence */
+/** @typedef {import("./translate_sentences.js").Word} Word */
 /** @typedef {{button: HTMLButtonElement, sentence: Sentence, word: Word}} Shown */
 
 const CLOSES = /^[\p{Pe}\p{Pf}\p{Po}]/u;
@@ -151,4 +151,55 @@ export function wordsPane(onOpen, onLook, onAsk) {
 function isOne(before, word) {
   const last = [...before.slice(-2)].pop() ?? "";
   return CLOSES.test(word) || OPENS.test(last) || !(DENSE.test(last) || DENSE.test(word));
+}
+
+// --- Which word comes from which, shown both ways: looking at one lights the other.
+
+/** @typedef {import("../api.js").Span} Span */
+
+/**
+ * @param {{mark: (spans: Span[]) => void, light: (place: number | null) => void}} source
+ * @param {{light: (these: Shown[]) => void}} words
+ */
+export function linked(source, words) {
+  /** @type {Shown[]} */
+  let shown = [];
+  /** @type {Map<number, number>} where a source word begins, and which of the marked it is */
+  let marks = new Map();
+  /** @type {Shown | null} */
+  let held = null;
+
+  /** @param {Shown} its */
+  function markOf(its) {
+    return marks.get(its.sentence.at + its.word.source[0]) ?? null;
+  }
+
+  /** @param {Shown | null} its a word that the pointer or the focus is at */
+  function look(its) {
+    const one = its ?? held;
+    source.light(one && markOf(one));
+    words.light(one ? [one] : []);
+  }
+
+  return {
+    look,
+    /** @param {number | null} place of a marked word of the source */
+    lookBack: (place) => {
+      if (place === null) return look(null);
+      source.light(place);
+      words.light(shown.filter((each) => markOf(each) === place));
+    },
+    /** @param {Shown | null} its stays lit while nothing else is looked at */
+    hold: (its) => look((held = its)),
+    /** @param {Shown[]} now */
+    connect: (now) => {
+      shown = now;
+      held = null;
+      const spans = new Map(shown.map(({ sentence, word }) => [sentence.at + word.source[0], sentence.at + word.source[1]]));
+      const sorted = [...spans].filter(([start, end]) => start < end).sort(([one], [other]) => one - other);
+      const apart = sorted.filter(([start], place) => place === 0 || sorted[place - 1][1] <= start);
+      marks = new Map(apart.map(([start], place) => [start, place]));
+      source.mark(apart);
+    },
+  };
 }

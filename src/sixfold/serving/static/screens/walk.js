@@ -2,15 +2,14 @@
 
 import { arrays, asked, labels } from "../api.js";
 import { h, refill } from "../dom.js";
-import { t } from "../language.js";
-import { number } from "../matrix.js";
-import { isAnother, sentence } from "../sentence.js";
-import { get, set, watch } from "../state.js";
-import { strip, switcher } from "../strip.js";
+import { number, t } from "../page_text.js";
+import { strip, switcher } from "../radio_group.js";
+import { isAnother, sentence } from "../sentence_bar.js";
+import { get, set, watch } from "../url_state.js";
 import { card } from "./walk_card.js";
+import { TITLES } from "./walk_stage_texts.js";
 import { spotOf, stages, vector } from "./walk_stages.js";
-import { textCards } from "./walk_text.js";
-import { TITLES } from "./walk_words.js";
+import { textCards } from "./walk_tokenization.js";
 
 export const TITLE = { en: "Walk", zh: "逐步计算" };
 

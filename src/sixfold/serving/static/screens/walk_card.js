@@ -1,12 +1,11 @@
 /** A stage of the walk as a card: what it is, its equation, its numbers, and the Python that computes one of them again. */
 
 import { announce, escape, h, refill } from "../dom.js";
+import { csv, sheet } from "../export.js";
 import { formula } from "../formula.js";
-import { t } from "../language.js";
-import { number } from "../matrix.js";
+import { number, t } from "../page_text.js";
 import { panel } from "../panel.js";
-import { csv, sheet } from "../picture.js";
-import { Ribbon, ribbonImage } from "../ribbon.js";
+import { Ribbon, ribbonImage } from "../vector_view.js";
 import { python } from "./walk_python.js";
 
 const WORDS = {

@@ -1,16 +1,16 @@
 /** The stages of the computation for one place, layer and head, in their order, as this very model has them. */
 
 import { place } from "../api.js";
-import { index } from "../state.js";
-import { ABOUT, TITLES } from "./walk_words.js";
+import { index } from "../url_state.js";
+import { ABOUT, TITLES } from "./walk_stage_texts.js";
 
 /** @typedef {import("./walk_python.js").Spot} Spot */
 /** @typedef {"row" | "head" | "key" | "keys"} Axis how a vector is cut out of its array: see `vector` */
 /**
  * @typedef {object} Stage
  * @property {string} id
- * @property {import("../language.js").Words} title
- * @property {import("../language.js").Words} about
+ * @property {import("../page_text.js").Words} title
+ * @property {import("../page_text.js").Words} about
  * @property {string} formula
  * @property {string} name of the array
  * @property {string[]} inputs arrays that it is made of
@@ -223,12 +223,12 @@ function output({ trace, stack }) {
  * The numbers of a stage, out of the arrays of this row. Keys and values come whole.
  * @param {Spot} spot
  * @param {Stage} its
- * @param {Map<string, import("../tensors.js").Tensor>} found
+ * @param {Map<string, import("../safetensors.js").Tensor>} found
  * @returns {Float32Array}
  */
 export function vector(spot, its, found) {
   if (its.id === "product") return products(spot, found);
-  const { shape, data } = /** @type {import("../tensors.js").Tensor} */ (found.get(its.name));
+  const { shape, data } = /** @type {import("../safetensors.js").Tensor} */ (found.get(its.name));
   const numbers = /** @type {Float32Array} */ (data);
   const width = shape[shape.length - 1];
   const starts = { row: 0, head: spot.head * width, keys: spot.head * width, key: (spot.group * shape[1] + spot.column) * width };
@@ -237,12 +237,12 @@ export function vector(spot, its, found) {
 
 /**
  * @param {Spot} spot
- * @param {Map<string, import("../tensors.js").Tensor>} found
+ * @param {Map<string, import("../safetensors.js").Tensor>} found
  */
 function products(spot, found) {
   const turned = `${spot.at}.query_rotated` in spot.trace.arrays ? "_rotated" : "";
-  const query = /** @type {import("../tensors.js").Tensor} */ (found.get(`${spot.at}.query${turned}`));
-  const key = /** @type {import("../tensors.js").Tensor} */ (found.get(`${spot.at}.key${turned}`));
+  const query = /** @type {import("../safetensors.js").Tensor} */ (found.get(`${spot.at}.query${turned}`));
+  const key = /** @type {import("../safetensors.js").Tensor} */ (found.get(`${spot.at}.key${turned}`));
   const [, count, width] = key.shape;
   return Float32Array.from({ length: count }, (_, column) => {
     let sum = 0;
