@@ -44,7 +44,7 @@ window.matrixAt = new Promise((done, fail) => requestAnimationFrame(function loo
 """
 MADE = """
 window.made = async (tokens, layers, heads) => {
-  const [{ HeadGrid }, { Matrix }] = await Promise.all([import("/static/head_grid.js"), import("/static/heat_map.js")]);
+  const [{ HeadGrid }, { HeatMap }] = await Promise.all([import("/static/head_grid.js"), import("/static/heat_map.js")]);
   const labels = Array.from({ length: tokens }, (_, place) => `piece${place}`);
   const all = Array.from({ length: layers * heads }, () => {
     const values = new Float32Array(tokens * tokens).map(() => -Math.log(Math.random()));
@@ -53,9 +53,9 @@ window.made = async (tokens, layers, heads) => {
       const sum = its.reduce((one, other) => one + other, 0);
       its.forEach((value, place) => (its[place] = value / sum));
     }
-    return { rows: labels, columns: labels, values, most: 1, label: "" };
+    return { rows: labels, columns: labels, values, max: 1, label: "" };
   });
-  const matrix = new Matrix();
+  const matrix = new HeatMap();
   const get = (layer, head) => all[layer * heads + head];
   const grid = new HeadGrid((layer, head) => matrix.show(get(layer, head), [0, 0]));
   const frame = document.createElement("div");

@@ -94,7 +94,7 @@ def pixel(page, row, column):
 def colour(page, weight):
     """Of a weight that came in 16 bits."""
     place = int(np.floor(255 * float(np.float16(weight)) + 0.5))
-    found = page.evaluate('async (place) => (await import("/static/theme_colours.js")).sequence()[place]', place)
+    found = page.evaluate('async (place) => (await import("/static/theme_colours.js")).sequentialScale()[place]', place)
     return [*found, 255]
 
 
@@ -301,16 +301,16 @@ def test_every_panel_is_saved_as_a_picture_and_as_data(screen, titles):
 def test_cells_that_share_a_pixel_show_the_largest(look):
     page = look("attention")
     found = page.evaluate("""async () => {
-        const { raster, pooling } = await import("/static/heat_map.js");
-        const { sequence } = await import("/static/theme_colours.js");
+        const { renderCells, cellsPerPixel } = await import("/static/heat_map.js");
+        const { sequentialScale } = await import("/static/theme_colours.js");
         const labels = Array.from({ length: 300 }, () => "");
-        const data = { rows: labels, columns: labels, values: new Float32Array(300 * 300), most: 1, label: "" };
+        const data = { rows: labels, columns: labels, values: new Float32Array(300 * 300), max: 1, label: "" };
         data.values[150 * 300 + 7] = 1;
-        data.isOpen = (row) => row < 200;
-        const pool = pooling(data, 100), image = raster(data, "light", pool);
+        data.isUnmasked = (row) => row < 200;
+        const pool = cellsPerPixel(data, 100), image = renderCells(data, "light", pool);
         const at = (x, y) => [...image.getContext("2d").getImageData(x, y, 1, 1).data];
         return { pool, size: [image.width, image.height], most: at(2, 50), none: at(3, 50), masked: at(2, 80),
-                 colours: [sequence("light")[255], sequence("light")[0]] };
+                 colours: [sequentialScale("light")[255], sequentialScale("light")[0]] };
     }""")
     assert (found["pool"], found["size"]) == (3, [100, 100])
     assert found["most"] == [*found["colours"][0], 255]

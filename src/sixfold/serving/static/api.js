@@ -1,13 +1,13 @@
 /** What the page asks of the server. */
 
-import { parse } from "./safetensors.js";
-import { get } from "./url_state.js";
+import { parseSafetensors } from "./safetensors.js";
+import { getState } from "./url_state.js";
 
 /** @typedef {[number, number]} Span */
-/** @typedef {{ids: number[], texts: string[], spans: Span[], words: number[][]}} Pieces */
+/** @typedef {{ids: number[], texts: string[], spans: Span[], words: number[][]}} TokenList */
 /** @typedef {{id: number, text: string, logit: number, probability: number}} Choice */
 /** @typedef {{read: string, wrote: string, probability: number, rank: number, entropy: number, choices: Choice[]}} Step */
-/** @typedef {"encoder" | "decoder" | "cross"} Kind */
+/** @typedef {"encoder" | "decoder" | "cross"} AttentionKind */
 /**
  * @typedef {object} Trace What explorer/trace.py tells of a pass.
  * @property {string} text
@@ -16,19 +16,19 @@ import { get } from "./url_state.js";
  * @property {string} to
  * @property {string} model
  * @property {string[]} off
- * @property {Partial<Record<Kind, number>>} kinds layers of each kind of attention
+ * @property {Partial<Record<AttentionKind, number>>} kinds layers of each kind of attention
  * @property {number} heads
  * @property {number} d_model
  * @property {number} d_head
  * @property {Record<string, any>} config every option of the model, as in config.py
- * @property {Pieces} source
- * @property {Pieces} target what the decoder reads, <bos> first
- * @property {Pieces} predicted what comes next at each place, <eos> last
+ * @property {TokenList} source
+ * @property {TokenList} target what the decoder reads, <bos> first
+ * @property {TokenList} predicted what comes next at each place, <eos> last
  * @property {Step[]} steps
  * @property {Record<string, number[]>} arrays
  */
 /**
- * @typedef {object} Asked
+ * @typedef {object} ExploreRequest
  * @property {string} text
  * @property {string | null} [translation]
  * @property {string | null} [source]
@@ -38,7 +38,7 @@ import { get } from "./url_state.js";
  */
 /** @typedef {{text: string, span: Span, probability: number, source: Span}} Token */
 /** @typedef {{target: Span, source: Span, weight: number}} Link */
-/** @typedef {{kind: string, message: string, span: Span | null}} Notice */
+/** @typedef {{kind: string, message: string, span: Span | null}} TranslationWarning */
 /**
  * @typedef {object} Translation
  * @property {string} source
@@ -48,14 +48,14 @@ import { get } from "./url_state.js";
  * @property {string} from
  * @property {string} to
  * @property {{text: string, score: number}[]} n_best
- * @property {Notice[]} warnings
+ * @property {TranslationWarning[]} warnings
  * @property {Token[]} [tokens]
  * @property {Link[]} [alignment]
  * @property {{source: Span, target: Span}[]} [sentences]
  */
 
 /** The server said no, and why. */
-export class Refused extends Error {
+export class ApiError extends Error {
   /**
    * @param {number} status
    * @param {string} message
@@ -68,16 +68,16 @@ export class Refused extends Error {
   }
 }
 
-const KEY = "sixfold-key";
+const KEY_STORAGE_NAME = "sixfold-key";
 
 /** @returns {string} the API key, where the user has given one; it stays in this browser */
-export function key() {
-  return localStorage.getItem(KEY) ?? "";
+export function apiKey() {
+  return localStorage.getItem(KEY_STORAGE_NAME) ?? "";
 }
 
 /** @param {string} value */
-export function setKey(value) {
-  localStorage.setItem(KEY, value);
+export function saveApiKey(value) {
+  localStorage.setItem(KEY_STORAGE_NAME, value);
 }
 
 /**
@@ -85,16 +85,16 @@ export function setKey(value) {
  * @param {object | FormData | null} body none: it is only read
  * @param {AbortSignal} [signal]
  */
-async function ask(path, body, signal) {
+async function sendRequest(path, body, signal) {
   /** @type {Record<string, string>} */
-  const headers = key() ? { Authorization: `Bearer ${key()}` } : {};
+  const headers = apiKey() ? { Authorization: `Bearer ${apiKey()}` } : {};
   const isForm = body instanceof FormData;
   if (body && !isForm) headers["Content-Type"] = "application/json";
-  const sent = body && !isForm ? JSON.stringify(body) : /** @type {FormData | null} */ (body);
-  const answer = await fetch(path, { method: body ? "POST" : "GET", headers, body: sent, signal });
-  if (answer.ok) return answer;
-  const said = await answer.json().catch(() => ({}));
-  throw new Refused(answer.status, said.error ?? answer.statusText, said.hint);
+  const requestBody = body && !isForm ? JSON.stringify(body) : /** @type {FormData | null} */ (body);
+  const response = await fetch(path, { method: body ? "POST" : "GET", headers, body: requestBody, signal });
+  if (response.ok) return response;
+  const details = await response.json().catch(() => ({}));
+  throw new ApiError(response.status, details.error ?? response.statusText, details.hint);
 }
 
 /**
@@ -103,8 +103,8 @@ async function ask(path, body, signal) {
  * @param {AbortSignal} [signal]
  * @returns {Promise<any>}
  */
-export async function json(path, body = null, signal = undefined) {
-  return (await ask(path, body, signal)).json();
+export async function requestJson(path, body = null, signal = undefined) {
+  return (await sendRequest(path, body, signal)).json();
 }
 
 /**
@@ -113,17 +113,17 @@ export async function json(path, body = null, signal = undefined) {
  * @param {AbortSignal} [signal]
  * @returns {Promise<Translation[]>}
  */
-export async function translate(texts, options, signal) {
-  return (await json("/api/v1/translate", { texts, ...options }, signal)).translations;
+export async function translateTexts(texts, options, signal) {
+  return (await requestJson("/api/v1/translate", { texts, ...options }, signal)).translations;
 }
 
 /**
- * @param {{text: string, prefix: string, count?: number, source?: string | null, target?: string | null}} asked
+ * @param {{text: string, prefix: string, count?: number, source?: string | null, target?: string | null}} request
  * @param {AbortSignal} [signal]
  * @returns {Promise<Translation[]>}
  */
-export async function alternatives(asked, signal) {
-  return (await json("/api/v1/alternatives", asked, signal)).translations;
+export async function fetchAlternatives(request, signal) {
+  return (await requestJson("/api/v1/alternatives", request, signal)).translations;
 }
 
 /**
@@ -138,117 +138,117 @@ export async function translateFile(file, source, target) {
   form.set("file", file);
   form.set("source", source || "auto");
   form.set("target", target || "auto");
-  if (key()) form.set("api_key", key());
-  const said = await (await ask("/translate_file", form)).json();
-  return new URL(said.translatedFileUrl).pathname;
+  if (apiKey()) form.set("api_key", apiKey());
+  const result = await (await sendRequest("/translate_file", form)).json();
+  return new URL(result.translatedFileUrl).pathname;
 }
 
 /** @returns {Promise<{directions: [string, string][], models: {name: string, bytes: number, card: any}[]}>} */
-export const models = once(() => json("/api/v1/models"));
+export const fetchModels = fetchOnce(() => requestJson("/api/v1/models"));
 
 /** @returns {Promise<{keyRequired: boolean, charLimit: number, supportedFilesFormat: string[]}>} */
-export const settings = once(() => json("/frontend/settings"));
+export const fetchSettings = fetchOnce(() => requestJson("/frontend/settings"));
 
 /**
  * @template Result
- * @param {() => Promise<Result>} work
+ * @param {() => Promise<Result>} fetchResult
  * @returns {() => Promise<Result>}
  */
-function once(work) {
+function fetchOnce(fetchResult) {
   /** @type {Promise<Result> | null} */
-  let found = null;
+  let result = null;
   return () => {
-    found = found ?? work().catch((error) => {
-      found = null;
+    result = result ?? fetchResult().catch((error) => {
+      result = null;
       throw error;
     });
-    return found;
+    return result;
   };
 }
 
 // --- the explorer ----------------------------------------------------------------------------------------------------
 
-export const EXAMPLE = "The animal didn't cross the street because it was too tired";
+export const EXAMPLE_SENTENCE = "The animal didn't cross the street because it was too tired";
 
 /**
  * What the address of the page asks to look into.
- * @param {Partial<Asked>} [changes]
- * @returns {Asked}
+ * @param {Partial<ExploreRequest>} [changes]
+ * @returns {ExploreRequest}
  */
-export function asked(changes = {}) {
+export function exploreRequest(changes = {}) {
   return {
-    text: get("text") || EXAMPLE,
-    translation: get("given") || null,
-    source: get("from") || null,
-    target: get("to") || null,
-    model: get("model") || null,
-    off: get("off") ? get("off").split(",") : [],
+    text: getState("text") || EXAMPLE_SENTENCE,
+    translation: getState("given") || null,
+    source: getState("from") || null,
+    target: getState("to") || null,
+    model: getState("model") || null,
+    off: getState("off") ? getState("off").split(",") : [],
     ...changes,
   };
 }
 
 /** @type {Map<string, Promise<any>>} */
-const known = new Map();
-const MOST = 24; // answers that are remembered
+const cache = new Map();
+const CACHE_SIZE = 24; // answers that are remembered
 
 /**
  * Asked once for the same; a failure is forgotten.
  * @template Result
- * @param {string} name
- * @param {() => Promise<Result>} work
+ * @param {string} cacheKey
+ * @param {() => Promise<Result>} fetchResult
  * @returns {Promise<Result>}
  */
-function remembered(name, work) {
-  const found = known.get(name) ?? work();
-  known.delete(name);
-  known.set(name, found);
-  found.catch(() => known.delete(name));
-  while (known.size > MOST) known.delete(/** @type {string} */ (known.keys().next().value));
-  return found;
+function cached(cacheKey, fetchResult) {
+  const result = cache.get(cacheKey) ?? fetchResult();
+  cache.delete(cacheKey);
+  cache.set(cacheKey, result);
+  result.catch(() => cache.delete(cacheKey));
+  while (cache.size > CACHE_SIZE) cache.delete(/** @type {string} */ (cache.keys().next().value));
+  return result;
 }
 
 /**
- * @param {Asked} what
+ * @param {ExploreRequest} request
  * @returns {Promise<Trace>}
  */
-export function explore(what) {
-  return look("", what);
+export function fetchTrace(request) {
+  return fetchExplorer("", request);
 }
 
 /**
  * Another of the explorer's answers in JSON: `beam`, `heads`, `free` …
  * @param {string} path below /api/v1/explore
- * @param {object} what
+ * @param {object} request
  * @returns {Promise<any>}
  */
-export function look(path, what) {
-  const where = `/api/v1/explore${path && `/${path}`}`;
-  return remembered(`${where} ${JSON.stringify(what)}`, () => json(where, what));
+export function fetchExplorer(path, request) {
+  const url = `/api/v1/explore${path && `/${path}`}`;
+  return cached(`${url} ${JSON.stringify(request)}`, () => requestJson(url, request));
 }
 
 /**
  * Arrays of a pass by name: `half` in 16 bits, `row` of one place in 32.
- * @param {Asked} what
+ * @param {ExploreRequest} request
  * @param {string[]} names
- * @param {{half?: boolean, row?: number | null}} [how]
+ * @param {{half?: boolean, row?: number | null}} [options]
  * @returns {Promise<Map<string, import("./safetensors.js").Tensor>>}
  */
-export function arrays(what, names, how = {}) {
-  return binary("arrays", { ...what, names, ...how });
+export function fetchArrays(request, names, options = {}) {
+  return fetchTensors("arrays", { ...request, names, ...options });
 }
 
 /**
  * @param {string} path below /api/v1/explore
- * @param {object} what
+ * @param {object} request
  * @returns {Promise<Map<string, import("./safetensors.js").Tensor>>}
  */
-export function binary(path, what) {
-  const where = `/api/v1/explore/${path}`;
-  return remembered(`${where} ${JSON.stringify(what)}`, async () => parse(await (await ask(where, what)).arrayBuffer()));
+export function fetchTensors(path, request) {
+  const url = `/api/v1/explore/${path}`;
+  return cached(`${url} ${JSON.stringify(request)}`, async () => parseSafetensors(await (await sendRequest(url, request)).arrayBuffer()));
 }
 
-/** @type {Record<Kind, (layer: number) => string>} */
-const PLACES = {
+/** @type {Record<AttentionKind, (layer: number) => string>} */
+const ATTENTION_PATHS = {
   encoder: (layer) => `encoder.layers.${layer}.self_attention`,
   decoder: (layer) => `decoder.layers.${layer}.self_attention`,
   cross: (layer) => `decoder.layers.${layer}.cross_attention`,
@@ -256,21 +256,21 @@ const PLACES = {
 
 /**
  * Of an attention, in the names of arrays.
- * @param {Kind} kind
+ * @param {AttentionKind} kind
  * @param {number} layer
  */
-export function place(kind, layer) {
-  return PLACES[kind](layer);
+export function attentionPath(kind, layer) {
+  return ATTENTION_PATHS[kind](layer);
 }
 
 /**
  * Of rows and columns; a row of the decoder is what it reads and what comes next.
  * @param {Trace} trace
- * @param {Kind} kind
+ * @param {AttentionKind} kind
  * @returns {[string[], string[]]}
  */
-export function labels(trace, kind) {
+export function axisLabels(trace, kind) {
   if (kind === "encoder") return [trace.source.texts, trace.source.texts];
-  const rows = trace.target.texts.map((read, at) => `${read} → ${trace.predicted.texts[at]}`);
+  const rows = trace.target.texts.map((token, position) => `${token} → ${trace.predicted.texts[position]}`);
   return [rows, kind === "cross" ? trace.source.texts : trace.target.texts];
 }

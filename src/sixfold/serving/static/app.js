@@ -1,13 +1,13 @@
 /** The page: a bar to choose the screen, the language and the colours, and the screen below it. */
 
-import { key, setKey, settings } from "./api.js";
-import { announce, h, refill } from "./dom.js";
-import { language, t } from "./page_text.js";
-import { get, link, set, watch } from "./url_state.js";
+import { apiKey, fetchSettings, saveApiKey } from "./api.js";
+import { announce, h, replaceContent } from "./dom.js";
+import { interfaceLanguage, t } from "./page_text.js";
+import { getState, linkTo, onStateChange, setState } from "./url_state.js";
 
-/** @typedef {{mount: (root: HTMLElement) => (() => void), TITLE: import("./page_text.js").Words}} Screen */
+/** @typedef {{mount: (root: HTMLElement) => (() => void), TITLE: import("./page_text.js").BilingualText}} Screen */
 
-/** @type {Record<string, {name: import("./page_text.js").Words, load: () => Promise<Screen>}>} */
+/** @type {Record<string, {name: import("./page_text.js").BilingualText, load: () => Promise<Screen>}>} */
 const SCREENS = {
   translate: { name: { en: "Translate", zh: "翻译" }, load: () => import("./screens/translate.js") },
   attention: { name: { en: "Attention", zh: "注意力" }, load: () => import("./screens/attention.js") },
@@ -19,7 +19,7 @@ const SCREENS = {
   shapes: { name: { en: "Shapes", zh: "结构" }, load: () => import("./screens/shapes.js") },
 };
 
-const WORDS = {
+const TEXTS = {
   screens: { en: "Screens", zh: "页面" },
   other: { en: "中文", zh: "English" },
   dark: { en: "Dark colours", zh: "深色" },
@@ -33,77 +33,77 @@ const bar = /** @type {HTMLElement} */ (document.getElementById("bar"));
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 /** @type {() => void} */
 let unmount = () => {};
-let turn = 0;
+let latestNumber = 0;
 
 function isDark() {
-  return get("theme") ? get("theme") === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  return getState("theme") ? getState("theme") === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
-function dress() {
-  document.documentElement.lang = language() === "zh" ? "zh-CN" : "en";
-  if (get("theme")) document.documentElement.dataset.theme = get("theme");
+function applyLanguageAndTheme() {
+  document.documentElement.lang = interfaceLanguage() === "zh" ? "zh-CN" : "en";
+  if (getState("theme")) document.documentElement.dataset.theme = getState("theme");
   else delete document.documentElement.dataset.theme;
 }
 
 function drawBar() {
   const skip = document.getElementById("skip");
-  if (skip) skip.textContent = t(WORDS.skip);
-  const follow = (/** @type {MouseEvent} */ event, /** @type {string} */ screen) => {
+  if (skip) skip.textContent = t(TEXTS.skip);
+  const followLink = (/** @type {MouseEvent} */ event, /** @type {string} */ screen) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    set({ screen });
+    setState({ screen });
     main.focus({ preventScroll: true });
   };
-  refill(bar,
-    h("a", { class: "brand", href: link({ screen: "translate" }), onclick: (/** @type {MouseEvent} */ event) => follow(event, "translate") },
+  replaceContent(bar,
+    h("a", { class: "brand", href: linkTo({ screen: "translate" }), onclick: (/** @type {MouseEvent} */ event) => followLink(event, "translate") },
       h("img", { src: "/static/mark.svg", alt: "", width: 24, height: 24 }), "Sixfold"),
-    h("nav", { "aria-label": t(WORDS.screens) }, Object.entries(SCREENS).map(([name, its]) =>
-      h("a", { href: link({ screen: name }), "aria-current": name === current() ? "page" : null, dataset: { screen: name },
-        onclick: (/** @type {MouseEvent} */ event) => follow(event, name) }, t(its.name)))),
+    h("nav", { "aria-label": t(TEXTS.screens) }, Object.entries(SCREENS).map(([name, entry]) =>
+      h("a", { href: linkTo({ screen: name }), "aria-current": name === currentScreen() ? "page" : null, dataset: { screen: name },
+        onclick: (/** @type {MouseEvent} */ event) => followLink(event, name) }, t(entry.name)))),
     h("div", { class: "tools" },
-      h("button", { type: "button", class: "quiet", id: "language", lang: language() === "zh" ? "en" : "zh-CN",
-        onclick: () => set({ lang: language() === "zh" ? "en" : "zh" }) }, t(WORDS.other)),
-      h("button", { type: "button", class: "quiet", id: "theme", "aria-label": t(isDark() ? WORDS.light : WORDS.dark),
-        onclick: () => set({ theme: isDark() ? "light" : "dark" }) }, isDark() ? "☀" : "☾")));
-  settings().then((its) => {
-    if (its.keyRequired) bar.querySelector(".tools")?.prepend(h("input", { type: "password", id: "key", value: key(),
-      placeholder: t(WORDS.key), "aria-label": t(WORDS.key), onchange: (/** @type {Event} */ event) => {
-        setKey(/** @type {HTMLInputElement} */ (event.target).value);
-        open();
+      h("button", { type: "button", class: "quiet", id: "language", lang: interfaceLanguage() === "zh" ? "en" : "zh-CN",
+        onclick: () => setState({ lang: interfaceLanguage() === "zh" ? "en" : "zh" }) }, t(TEXTS.other)),
+      h("button", { type: "button", class: "quiet", id: "theme", "aria-label": t(isDark() ? TEXTS.light : TEXTS.dark),
+        onclick: () => setState({ theme: isDark() ? "light" : "dark" }) }, isDark() ? "☀" : "☾")));
+  fetchSettings().then((entry) => {
+    if (entry.keyRequired) bar.querySelector(".tools")?.prepend(h("input", { type: "password", id: "key", value: apiKey(),
+      placeholder: t(TEXTS.key), "aria-label": t(TEXTS.key), onchange: (/** @type {Event} */ event) => {
+        saveApiKey(/** @type {HTMLInputElement} */ (event.target).value);
+        openScreen();
       } }));
   }).catch(() => {});
 }
 
-function current() {
-  return get("screen") in SCREENS ? get("screen") : "translate";
+function currentScreen() {
+  return getState("screen") in SCREENS ? getState("screen") : "translate";
 }
 
-async function open() {
-  const mine = ++turn;
-  const name = current();
+async function openScreen() {
+  const requestNumber = ++latestNumber;
+  const name = currentScreen();
   unmount();
   unmount = () => {};
-  refill(main);
+  replaceContent(main);
   main.dataset.screen = "";
   try {
     const screen = await SCREENS[name].load();
-    if (mine !== turn) return;
+    if (requestNumber !== latestNumber) return;
     document.title = `${t(screen.TITLE)} · Sixfold`;
     unmount = screen.mount(main);
     main.dataset.screen = name;
   } catch (error) {
-    if (mine === turn) refill(main, h("p", { class: "wrong" }, t(WORDS.failed, String(error))));
+    if (requestNumber === latestNumber) replaceContent(main, h("p", { class: "wrong" }, t(TEXTS.failed, String(error))));
   }
 }
 
-watch((changed) => {
-  const isAnew = ["screen", "lang", "theme"].some((name) => changed.has(/** @type {any} */ (name)));
-  if (isAnew) dress();
+onStateChange((changed) => {
+  const needsReload = ["screen", "lang", "theme"].some((name) => changed.has(/** @type {any} */ (name)));
+  if (needsReload) applyLanguageAndTheme();
   drawBar();
-  if (isAnew) open();
-  if (changed.has("screen")) announce(t(SCREENS[current()].name));
+  if (needsReload) openScreen();
+  if (changed.has("screen")) announce(t(SCREENS[currentScreen()].name));
 });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => !get("theme") && open());
-dress();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => !getState("theme") && openScreen());
+applyLanguageAndTheme();
 drawBar();
-open();
+openScreen();

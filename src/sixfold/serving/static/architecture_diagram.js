@@ -2,9 +2,9 @@
 
 import { s } from "./dom.js";
 import { t } from "./page_text.js";
-import { frame } from "./svg_diagram.js";
+import { svgRoot } from "./svg_diagram.js";
 
-const WORDS = {
+const TEXTS = {
   label: { en: "The model from bottom to top", zh: "模型结构，自下而上" },
   source: { en: "source pieces", zh: "源语言子词" },
   target: { en: "target pieces so far", zh: "已有的目标子词" },
@@ -24,141 +24,141 @@ const WORDS = {
   next: { en: "probabilities of the next piece", zh: "下一个子词的概率" },
 };
 
-/** @typedef {{title: string, detail?: string, look: "text" | "box" | "thin" | "sum", up: number, high: number, from?: number, isCross?: boolean}} Block */
-/** @typedef {{blocks: Block[], frames: {title: string, from: number, to: number}[], high: number}} Column */
+/** @typedef {{title: string, detail?: string, shape: "text" | "box" | "thin" | "sum", bottom: number, height: number, from?: number, isCross?: boolean}} Block */
+/** @typedef {{blocks: Block[], frames: {title: string, from: number, to: number}[], height: number}} Column */
 
-const [HIGH, THIN, STEP, SUM] = [48, 24, 12, 16];
-const DRAWN = 3; // layers that are drawn one by one; more are one with a number
+const [BOX_HEIGHT, NORM_HEIGHT, GAP, SUM_HEIGHT] = [48, 24, 12, 16];
+const MAX_DRAWN_LAYERS = 3; // layers that are drawn one by one; more are one with a number
 
 /**
  * @param {Record<string, any>} config
  * @param {"encoder" | "decoder"} stack
  * @returns {Column}
  */
-function layout(config, stack) {
+function stackColumn(config, stack) {
   /** @type {Column} */
-  const column = { blocks: [], frames: [], high: 0 };
-  const both = config.kind === "encoder-decoder";
-  /** @param {Omit<Block, "up" | "high">} block */
-  const put = (block) => {
-    const high = { text: 20, box: HIGH, thin: THIN, sum: SUM }[block.look];
-    column.blocks.push({ ...block, up: column.high, high });
-    column.high += high + STEP;
+  const column = { blocks: [], frames: [], height: 0 };
+  const hasTwoStacks = config.kind === "encoder-decoder";
+  /** @param {Omit<Block, "bottom" | "height">} block */
+  const addBlock = (block) => {
+    const height = { text: 20, box: BOX_HEIGHT, thin: NORM_HEIGHT, sum: SUM_HEIGHT }[block.shape];
+    column.blocks.push({ ...block, bottom: column.height, height });
+    column.height += height + GAP;
   };
   const norm = config.norm === "rms" ? "RMSNorm" : "LayerNorm";
-  /** @param {Omit<Block, "up" | "high" | "look">} block */
-  const sublayer = (block) => {
-    const from = column.high - STEP / 2;
-    if (config.norm_position === "pre") put({ title: norm, look: "thin" });
-    put({ ...block, look: "box" });
-    put({ title: "+", look: "sum", from });
-    if (config.norm_position === "post") put({ title: norm, look: "thin" });
+  /** @param {Omit<Block, "bottom" | "height" | "shape">} block */
+  const addSublayer = (block) => {
+    const bottom = column.height - GAP / 2;
+    if (config.norm_position === "pre") addBlock({ title: norm, shape: "thin" });
+    addBlock({ ...block, shape: "box" });
+    addBlock({ title: "+", shape: "sum", from: bottom });
+    if (config.norm_position === "post") addBlock({ title: norm, shape: "thin" });
   };
-  const count = config[`${stack}_layers`];
-  const heads = t(WORDS.heads, config.heads, config.d_model / config.heads);
-  put({ title: t(stack === "encoder" || !both ? WORDS.source : WORDS.target), look: "text" });
-  put({ title: t(WORDS.embedding), detail: `${thousands(config.vocab)} × ${config.d_model}, ${t(WORDS[/** @type {"none"} */ (config.positions)])}`, look: "box" });
-  for (let layer = 0; layer < (count > DRAWN ? 1 : count); layer++) {
-    column.high += STEP;
-    const from = column.high;
-    sublayer({ title: t(stack === "decoder" ? WORDS.masked : WORDS.self), detail: heads });
-    if (stack === "decoder" && both) sublayer({ title: t(WORDS.cross), detail: heads, isCross: true });
-    sublayer({ title: t(WORDS.forward), detail: `${config.d_model} → ${config.d_ff} → ${config.d_model}, ${config.feed_forward}` });
-    column.frames.push({ title: count > DRAWN ? t(WORDS.layers, count) : t(WORDS.layer, layer), from: from - STEP, to: column.high });
-    column.high += STEP;
+  const layers = config[`${stack}_layers`];
+  const heads = t(TEXTS.heads, config.heads, config.d_model / config.heads);
+  addBlock({ title: t(stack === "encoder" || !hasTwoStacks ? TEXTS.source : TEXTS.target), shape: "text" });
+  addBlock({ title: t(TEXTS.embedding), detail: `${formatCount(config.vocab)} × ${config.d_model}, ${t(TEXTS[/** @type {"none"} */ (config.positions)])}`, shape: "box" });
+  for (let layer = 0; layer < (layers > MAX_DRAWN_LAYERS ? 1 : layers); layer++) {
+    column.height += GAP;
+    const bottom = column.height;
+    addSublayer({ title: t(stack === "decoder" ? TEXTS.masked : TEXTS.self), detail: heads });
+    if (stack === "decoder" && hasTwoStacks) addSublayer({ title: t(TEXTS.cross), detail: heads, isCross: true });
+    addSublayer({ title: t(TEXTS.forward), detail: `${config.d_model} → ${config.d_ff} → ${config.d_model}, ${config.feed_forward}` });
+    column.frames.push({ title: layers > MAX_DRAWN_LAYERS ? t(TEXTS.layers, layers) : t(TEXTS.layer, layer), from: bottom - GAP, to: column.height });
+    column.height += GAP;
   }
-  if (config.norm_position === "pre" || config.final_norm) put({ title: norm, look: "thin" });
-  if (stack === "encoder" && both) return column;
-  put({ title: t(WORDS.output), detail: `${config.d_model} → ${thousands(config.vocab)}`, look: "box" });
-  put({ title: t(WORDS.next), look: "text" });
+  if (config.norm_position === "pre" || config.final_norm) addBlock({ title: norm, shape: "thin" });
+  if (stack === "encoder" && hasTwoStacks) return column;
+  addBlock({ title: t(TEXTS.output), detail: `${config.d_model} → ${formatCount(config.vocab)}`, shape: "box" });
+  addBlock({ title: t(TEXTS.next), shape: "text" });
   return column;
 }
 
-/** @typedef {{column: Column, middle: number, y: (up: number) => number}} Standing a column, and where it stands */
+/** @typedef {{column: Column, middle: number, y: (up: number) => number}} PlacedColumn a column, and where it stands */
 
 /**
  * Side by side, or one above the other where there is no room for that.
  * @param {Record<string, any>} config
  * @param {number} width
- * @param {import("./theme_colours.js").Paints} paints
+ * @param {import("./theme_colours.js").DiagramColours} colours
  */
-export function stackDiagram(config, width, paints) {
+export function architectureDiagram(config, width, colours) {
   const stacks = /** @type {("encoder" | "decoder")[]} */ (config.kind === "encoder-decoder" ? ["encoder", "decoder"] : [config.kind]);
-  const columns = stacks.map((stack) => layout(config, stack));
+  const columns = stacks.map((stack) => stackColumn(config, stack));
   const isNarrow = width < 620 || columns.length === 1;
-  const wide = Math.min(320, isNarrow ? width - 32 : width / 2 - 64);
-  const highs = columns.map((column) => column.high);
-  const height = (isNarrow ? highs.reduce((sum, high) => sum + high + 32, 0) : Math.max(...highs) + 32);
-  /** @type {Standing[]} */
-  const standing = columns.map((column, at) => {
-    const ground = height - 8 - (isNarrow && at ? highs[0] + 32 : 0);
-    return { column, y: (up) => ground - up, middle: isNarrow ? width / 2 + 12 : width / 2 + (at ? 1 : -1) * (40 + wide / 2) };
+  const columnWidth = Math.min(320, isNarrow ? width - 32 : width / 2 - 64);
+  const heights = columns.map((column) => column.height);
+  const height = (isNarrow ? heights.reduce((sum, height) => sum + height + 32, 0) : Math.max(...heights) + 32);
+  /** @type {PlacedColumn[]} */
+  const placed = columns.map((column, index) => {
+    const bottom = height - 8 - (isNarrow && index ? heights[0] + 32 : 0);
+    return { column, y: (up) => bottom - up, middle: isNarrow ? width / 2 + 12 : width / 2 + (index ? 1 : -1) * (40 + columnWidth / 2) };
   });
-  const between = isNarrow ? standing[0].middle - wide / 2 - 12 : width / 2;
-  return frame(width, height, t(WORDS.label),
-    standing.map((its) => drawColumn(its, wide, paints)).flat(),
-    columns.length === 2 ? crossings(standing, between, wide, paints) : []);
+  const lineX = isNarrow ? placed[0].middle - columnWidth / 2 - 12 : width / 2;
+  return svgRoot(width, height, t(TEXTS.label),
+    placed.map((column) => drawColumn(column, columnWidth, colours)).flat(),
+    columns.length === 2 ? crossAttentionArrows(placed, lineX, columnWidth, colours) : []);
 }
 
 /**
- * @param {Standing} its
- * @param {number} wide
- * @param {import("./theme_colours.js").Paints} paints
+ * @param {PlacedColumn} its
+ * @param {number} columnWidth
+ * @param {import("./theme_colours.js").DiagramColours} colours
  */
-function drawColumn({ column, middle, y }, wide, paints) {
-  const left = middle - wide / 2;
-  const inside = { x: left + 24, width: wide - 64 };
+function drawColumn({ column, middle, y }, columnWidth, colours) {
+  const left = middle - columnWidth / 2;
+  const box = { x: left + 24, width: columnWidth - 64 };
   const frames = column.frames.map(({ title, from, to }) => s("g", { class: "layer" },
-    s("rect", { x: left, y: y(to), width: wide, height: to - from, rx: 12, fill: paints.empty, stroke: paints.line }),
-    s("text", { x: left + 10, y: y(to) + 17, fill: paints.soft, "font-weight": 600 }, title)));
+    s("rect", { x: left, y: y(to), width: columnWidth, height: to - from, rx: 12, fill: colours.empty, stroke: colours.line }),
+    s("text", { x: left + 10, y: y(to) + 17, fill: colours.mutedInk, "font-weight": 600 }, title)));
   const [first, last] = [column.blocks[0], column.blocks[column.blocks.length - 1]];
-  const end = last.look === "text" ? last.up - 4 : last.up + last.high;
-  const spine = s("line", { x1: middle - 8, x2: middle - 8, y1: y(first.up + first.high), y2: y(end), stroke: paints.soft, "stroke-width": 1.5 });
-  return [...frames, spine, ...column.blocks.map((block) => drawBlock(block, { middle: middle - 8, ...inside, right: left + wide - 18 }, y, paints))];
+  const end = last.shape === "text" ? last.bottom - 4 : last.bottom + last.height;
+  const line = s("line", { x1: middle - 8, x2: middle - 8, y1: y(first.bottom + first.height), y2: y(end), stroke: colours.mutedInk, "stroke-width": 1.5 });
+  return [...frames, line, ...column.blocks.map((block) => drawBlock(block, { middle: middle - 8, ...box, right: left + columnWidth - 18 }, y, colours))];
 }
 
 /**
  * @param {Block} block
  * @param {{middle: number, x: number, width: number, right: number}} at
  * @param {(up: number) => number} y
- * @param {import("./theme_colours.js").Paints} paints
+ * @param {import("./theme_colours.js").DiagramColours} colours
  */
-function drawBlock(block, { middle, x, width, right }, y, paints) {
-  const centre = y(block.up + block.high / 2);
-  const word = (/** @type {string} */ text, /** @type {number} */ down, /** @type {object} */ more = {}) =>
-    s("text", { x: middle, y: centre + down, "text-anchor": "middle", fill: paints.ink, ...more }, text);
-  if (block.look === "text") return word(block.title, 5, { fill: paints.soft });
-  if (block.look === "sum") {
+function drawBlock(block, { middle, x, width, right }, y, colours) {
+  const centre = y(block.bottom + block.height / 2);
+  const drawText = (/** @type {string} */ text, /** @type {number} */ offset, /** @type {object} */ attributes = {}) =>
+    s("text", { x: middle, y: centre + offset, "text-anchor": "middle", fill: colours.ink, ...attributes }, text);
+  if (block.shape === "text") return drawText(block.title, 5, { fill: colours.mutedInk });
+  if (block.shape === "sum") {
     const start = y(/** @type {number} */ (block.from));
     return s("g", {},
-      s("path", { d: `M${middle} ${start}H${right}V${centre}H${middle + 9}`, fill: "none", stroke: paints.soft, "stroke-width": 1.5 }),
-      s("circle", { cx: middle, cy: centre, r: 8, fill: paints.card, stroke: paints.soft, "stroke-width": 1.5 }), word("+", 4.5));
+      s("path", { d: `M${middle} ${start}H${right}V${centre}H${middle + 9}`, fill: "none", stroke: colours.mutedInk, "stroke-width": 1.5 }),
+      s("circle", { cx: middle, cy: centre, r: 8, fill: colours.surface, stroke: colours.mutedInk, "stroke-width": 1.5 }), drawText("+", 4.5));
   }
-  const isThin = block.look === "thin";
+  const isThin = block.shape === "thin";
   return s("g", {},
-    s("rect", { x, y: y(block.up + block.high), width, height: block.high, rx: isThin ? 6 : 8, fill: isThin ? paints.card : paints.accentSoft, stroke: isThin ? paints.line : paints.accent }),
-    isThin ? word(block.title, 4.5, { fill: paints.soft }) : [word(block.title, -3, { "font-weight": 600 }), word(block.detail ?? "", 15, { fill: paints.soft })]);
+    s("rect", { x, y: y(block.bottom + block.height), width, height: block.height, rx: isThin ? 6 : 8, fill: isThin ? colours.surface : colours.accentSoft, stroke: isThin ? colours.line : colours.accent }),
+    isThin ? drawText(block.title, 4.5, { fill: colours.mutedInk }) : [drawText(block.title, -3, { "font-weight": 600 }), drawText(block.detail ?? "", 15, { fill: colours.mutedInk })]);
 }
 
 /**
  * From the top of the encoder to every cross-attention.
- * @param {Standing[]} standing
- * @param {number} between where the line goes up
- * @param {number} wide
- * @param {import("./theme_colours.js").Paints} paints
+ * @param {PlacedColumn[]} standing
+ * @param {number} lineX where the line goes up
+ * @param {number} columnWidth
+ * @param {import("./theme_colours.js").DiagramColours} colours
  */
-function crossings([encoder, decoder], between, wide, paints) {
-  const top = encoder.y(encoder.column.high - STEP);
-  const end = decoder.middle - wide / 2 + 24;
+function crossAttentionArrows([encoder, decoder], lineX, columnWidth, colours) {
+  const top = encoder.y(encoder.column.height - GAP);
+  const end = decoder.middle - columnWidth / 2 + 24;
   return decoder.column.blocks.filter((block) => block.isCross).map((block) => {
-    const at = decoder.y(block.up + block.high / 2);
+    const y = decoder.y(block.bottom + block.height / 2);
     return s("g", { class: "crossing" },
-      s("path", { d: `M${encoder.middle - 8} ${top}V${top - 16}H${between}V${at}H${end - 6}`, fill: "none", stroke: paints.accentInk, "stroke-width": 2 }),
-      s("path", { d: `M${end} ${at}l-9 -5v10z`, fill: paints.accentInk }));
+      s("path", { d: `M${encoder.middle - 8} ${top}V${top - 16}H${lineX}V${y}H${end - 6}`, fill: "none", stroke: colours.accentInk, "stroke-width": 2 }),
+      s("path", { d: `M${end} ${y}l-9 -5v10z`, fill: colours.accentInk }));
   });
 }
 
 /** @param {number} value */
-export function thousands(value) {
+export function formatCount(value) {
   return value.toLocaleString("en-US");
 }

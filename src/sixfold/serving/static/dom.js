@@ -15,7 +15,7 @@ const SVG = "http://www.w3.org/2000/svg";
  */
 export function h(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
-  fill(element, properties, children);
+  populate(element, properties, children);
   return element;
 }
 
@@ -29,7 +29,7 @@ export function h(tag, properties = {}, ...children) {
  */
 export function s(tag, properties = {}, ...children) {
   const element = document.createElementNS(SVG, tag);
-  fill(element, properties, children);
+  populate(element, properties, children);
   return element;
 }
 
@@ -38,22 +38,22 @@ export function s(tag, properties = {}, ...children) {
  * @param {Record<string, any>} properties
  * @param {(Child | Child[])[]} children
  */
-function fill(element, properties, children) {
+function populate(element, properties, children) {
   for (const [name, value] of Object.entries(properties)) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2).toLowerCase(), value);
     else if (name === "dataset") Object.assign(element.dataset, value);
-    else if (name === "style") for (const [key, its] of Object.entries(value)) element.style.setProperty(key, String(its));
+    else if (name === "style") for (const [property, propertyValue] of Object.entries(value)) element.style.setProperty(property, String(propertyValue));
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.flat().filter(isThere).map((child) => (typeof child === "number" ? String(child) : child)));
+  element.append(...children.flat().filter(isPresent).map((child) => (typeof child === "number" ? String(child) : child)));
 }
 
 /**
  * @param {Child} child
  * @returns {child is Node | string | number}
  */
-function isThere(child) {
+function isPresent(child) {
   return child !== null && child !== undefined && child !== false;
 }
 
@@ -62,9 +62,9 @@ function isThere(child) {
  * @param {Element} element
  * @param {...(Child | Child[])} children
  */
-export function refill(element, ...children) {
+export function replaceContent(element, ...children) {
   element.replaceChildren(
-    ...children.flat().filter(isThere).map((child) => (typeof child === "number" ? String(child) : child)),
+    ...children.flat().filter(isPresent).map((child) => (typeof child === "number" ? String(child) : child)),
   );
 }
 
@@ -73,22 +73,22 @@ export function refill(element, ...children) {
  * @param {string} text
  */
 export function announce(text) {
-  const live = document.getElementById("live");
-  if (live) live.textContent = text;
+  const liveRegion = document.getElementById("live");
+  if (liveRegion) liveRegion.textContent = text;
 }
 
 /**
  * The last call of a quick series, after a rest.
  * @template {any[]} Arguments
  * @param {number} milliseconds
- * @param {(...values: Arguments) => void} work
- * @returns {(...values: Arguments) => void}
+ * @param {(...parameters: Arguments) => void} callback
+ * @returns {(...parameters: Arguments) => void}
  */
-export function settled(milliseconds, work) {
+export function debounce(milliseconds, callback) {
   let timer = 0;
-  return (...values) => {
+  return (...parameters) => {
     clearTimeout(timer);
-    timer = window.setTimeout(() => work(...values), milliseconds);
+    timer = window.setTimeout(() => callback(...parameters), milliseconds);
   };
 }
 
@@ -96,21 +96,21 @@ export function settled(milliseconds, work) {
  * Text that is safe inside of markup.
  * @param {unknown} text
  */
-export function escape(text) {
-  return String(text).replace(/[&<>"']/g, (letter) => `&#${letter.charCodeAt(0)};`);
+export function escapeXml(text) {
+  return String(text).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
 // --- Rows of words and numbers on the page.
 
-/** @typedef {(string | number)[]} Row */
+/** @typedef {(string | number)[]} TableRow */
 
 /**
  * On the page; the first row is the head, the first column names the rows.
- * @param {Row[]} rows
- * @param {string} [kind] a class of its own
+ * @param {TableRow[]} rows
+ * @param {string} [className] a class of its own
  */
-export function table([head, ...rows], kind = "") {
-  return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": head.join(", ") }, h("table", { class: kind },
-    h("thead", {}, h("tr", {}, head.map((cell) => h("th", { scope: "col" }, cell)))),
+export function dataTable([header, ...rows], className = "") {
+  return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": header.join(", ") }, h("table", { class: className },
+    h("thead", {}, h("tr", {}, header.map((cell) => h("th", { scope: "col" }, cell)))),
     h("tbody", {}, rows.map(([name, ...cells]) => h("tr", {}, h("th", { scope: "row" }, name), cells.map((cell) => h("td", {}, cell)))))));
 }

@@ -1,10 +1,10 @@
 /** What a part of a screen shows while the server is asked, and when it says no. */
 
-import { Refused } from "./api.js";
-import { h, refill } from "./dom.js";
+import { ApiError } from "./api.js";
+import { h, replaceContent } from "./dom.js";
 import { t } from "./page_text.js";
 
-const WORDS = {
+const TEXTS = {
   wait: { en: "Working…", zh: "计算中…" },
   failed: { en: "That did not work: {0}", zh: "出错了：{0}" },
 };
@@ -12,43 +12,43 @@ const WORDS = {
 /**
  * Asks again and again; of several answers only that to the last question is shown. What has gone wrong stands in
  * `said` until the next one goes well.
- * @template Found
- * @param {() => Promise<Found>} work
- * @param {(found: Found) => void} show
+ * @template Result
+ * @param {() => Promise<Result>} send
+ * @param {(result: Result) => void} show
  */
-export function asking(work, show) {
-  const said = h("p", { class: "note", role: "status", hidden: true });
-  let turn = 0;
+export function latestRequest(send, show) {
+  const status = h("p", { class: "note", role: "status", hidden: true });
+  let latestNumber = 0;
 
-  async function ask() {
-    const mine = ++turn;
-    const waiting = setTimeout(() => tell(t(WORDS.wait), false), 300);
+  async function request() {
+    const requestNumber = ++latestNumber;
+    const waitTimer = setTimeout(() => showStatus(t(TEXTS.wait), false), 300);
     try {
-      const found = await work();
-      if (mine !== turn) return;
-      said.hidden = true;
-      show(found);
+      const result = await send();
+      if (requestNumber !== latestNumber) return;
+      status.hidden = true;
+      show(result);
     } catch (error) {
-      if (mine === turn) tell(t(WORDS.failed, reason(error)), true);
+      if (requestNumber === latestNumber) showStatus(t(TEXTS.failed, errorText(error)), true);
     } finally {
-      clearTimeout(waiting);
+      clearTimeout(waitTimer);
     }
 
     /**
      * @param {string} text
-     * @param {boolean} isWrong
+     * @param {boolean} isError
      */
-    function tell(text, isWrong) {
-      if (mine !== turn) return;
-      refill(said, text);
-      said.classList.toggle("wrong", isWrong);
-      said.hidden = false;
+    function showStatus(text, isError) {
+      if (requestNumber !== latestNumber) return;
+      replaceContent(status, text);
+      status.classList.toggle("wrong", isError);
+      status.hidden = false;
     }
   }
-  return { ask, said, end: () => void turn++ };
+  return { request, status, dispose: () => void latestNumber++ };
 }
 
 /** @param {unknown} error */
-function reason(error) {
-  return error instanceof Refused ? `${error.message}${error.hint ? ` (${error.hint})` : ""}` : String(error);
+function errorText(error) {
+  return error instanceof ApiError ? `${error.message}${error.hint ? ` (${error.hint})` : ""}` : String(error);
 }

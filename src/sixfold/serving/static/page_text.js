@@ -1,25 +1,25 @@
 /** The interface in English and Chinese: each screen has a table of its words, and this picks the side. */
 
-import { get } from "./url_state.js";
+import { getState } from "./url_state.js";
 
-/** @typedef {{en: string, zh: string}} Words */
+/** @typedef {{en: string, zh: string}} BilingualText */
 
 /** @returns {"en" | "zh"} */
-export function language() {
-  const chosen = get("lang") || navigator.language;
+export function interfaceLanguage() {
+  const chosen = getState("lang") || navigator.language;
   return chosen.toLowerCase().startsWith("zh") ? "zh" : "en";
 }
 
 /**
  * The words in the language of the interface; {0}, {1} … are replaced by the values.
- * @param {Words} words
+ * @param {BilingualText} text
  * @param {...(string | number)} values
  */
-export function t(words, ...values) {
-  return words[language()].replace(/\{(\d)\}/g, (_, place) => String(values[Number(place)] ?? ""));
+export function t(text, ...values) {
+  return text[interfaceLanguage()].replace(/\{(\d)\}/g, (_, index) => String(values[Number(index)] ?? ""));
 }
 
-/** @type {Record<string, Words>} */
+/** @type {Record<string, BilingualText>} */
 const LANGUAGES = {
   zh: { en: "Chinese", zh: "中文" },
   en: { en: "English", zh: "英文" },
@@ -45,36 +45,36 @@ export function languageName(code) {
  * Enough digits to tell it from its neighbours, and no more.
  * @param {number} value
  */
-export function number(value) {
+export function formatNumber(value) {
   if (!Number.isFinite(value)) return value < 0 ? "−∞" : String(value);
   if (value === 0) return "0";
-  const size = Math.abs(value);
-  const text = size >= 1e5 || size < 1e-4 ? value.toExponential(3) : String(Number(value.toPrecision(4)));
+  const magnitude = Math.abs(value);
+  const text = magnitude >= 1e5 || magnitude < 1e-4 ? value.toExponential(3) : String(Number(value.toPrecision(4)));
   return text.replace("-", "−");
 }
 
-const WIDE = /[⺀-鿿가-힯＀-｠]/;
+const WIDE_CHARACTER = /[⺀-鿿가-힯＀-｠]/;
 
 /**
  * In letters; a Han character counts for two.
  * @param {string} text
  */
-export function breadth(text) {
+export function textWidth(text) {
   let width = 0;
-  for (const letter of text) width += WIDE.test(letter) ? 1.8 : 1;
+  for (const character of text) width += WIDE_CHARACTER.test(character) ? 1.8 : 1;
   return width;
 }
 
 /**
  * @param {string} text
- * @param {number} most
+ * @param {number} maxWidth
  */
-export function cut(text, most) {
-  if (breadth(text) <= most) return text;
-  let kept = "";
-  for (const letter of text) {
-    if (breadth(kept + letter) > most - 1) break;
-    kept += letter;
+export function truncate(text, maxWidth) {
+  if (textWidth(text) <= maxWidth) return text;
+  let shortened = "";
+  for (const character of text) {
+    if (textWidth(shortened + character) > maxWidth - 1) break;
+    shortened += character;
   }
-  return `${kept}…`;
+  return `${shortened}…`;
 }

@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { t } from "./page_text.js";
 
-const WORDS = {
+const TEXTS = {
   save: { en: "Save {0} as {1}", zh: "将{0}保存为 {1}" },
   data: { en: "data", zh: "数据" },
 };
@@ -27,7 +27,7 @@ export function panel(title, body, exports = null, note = "") {
   return h(
     "section",
     { class: "panel", "aria-labelledby": id },
-    h("div", { class: "panel-head" }, h("h2", { id }, title), exports && buttons(title, exports)),
+    h("div", { class: "panel-head" }, h("h2", { id }, title), exports && exportButtons(title, exports)),
     note && h("p", { class: "note" }, note),
     ...body,
   );
@@ -37,16 +37,16 @@ export function panel(title, body, exports = null, note = "") {
  * @param {string} title
  * @param {Exports} exports
  */
-export function buttons(title, exports) {
+export function exportButtons(title, exports) {
   const name = title.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "");
   /** @type {[string, string, () => void][]} */
   const kinds = [
-    ["PNG", "png", async () => download(`${name}.png`, await png(exports.svg()))],
+    ["PNG", "png", async () => download(`${name}.png`, await renderPng(exports.svg()))],
     ["SVG", "svg", () => download(`${name}.svg`, new Blob([exports.svg()], { type: "image/svg+xml" }))],
-    [t(WORDS.data), "data", async () => downloadData(name, await exports.data())],
+    [t(TEXTS.data), "data", async () => downloadData(name, await exports.data())],
   ];
   return h("div", { class: "exports" }, kinds.map(([label, kind, save]) =>
-    h("button", { class: "quiet", type: "button", onclick: save, dataset: { export: kind }, "aria-label": t(WORDS.save, title, label) }, label)));
+    h("button", { class: "quiet", type: "button", onclick: save, dataset: { export: kind }, "aria-label": t(TEXTS.save, title, label) }, label)));
 }
 
 /**
@@ -64,9 +64,9 @@ function downloadData(name, data) {
  * @param {Blob} blob
  */
 export function download(name, blob) {
-  const address = URL.createObjectURL(blob);
-  h("a", { href: address, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+  const url = URL.createObjectURL(blob);
+  h("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
 /**
@@ -74,7 +74,7 @@ export function download(name, blob) {
  * @param {string} svg
  * @returns {Promise<Blob>}
  */
-async function png(svg) {
+async function renderPng(svg) {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
   await image.decode();

@@ -6,54 +6,54 @@ import { h } from "./dom.js";
  * @param {string} label
  * @param {string[]} texts
  * @param {number} selected
- * @param {(place: number) => void} onSelect
- * @param {(place: number, button: HTMLButtonElement) => void} [dress] what else each is given
+ * @param {(index: number) => void} onSelect
+ * @param {(index: number, button: HTMLButtonElement) => void} [decorate] what else each is given
  */
-export function strip(label, texts, selected, onSelect, dress) {
-  const buttons = texts.map((text, place) => {
+export function tokenRadioGroup(label, texts, selected, onSelect, decorate) {
+  const buttons = texts.map((text, index) => {
     const button = h("button", {
-      type: "button", class: "piece", role: "radio", "aria-checked": String(place === selected), tabindex: place === selected ? 0 : -1,
-      dataset: { place },
-      onclick: () => choose(place),
+      type: "button", class: "piece", role: "radio", "aria-checked": String(index === selected), tabindex: index === selected ? 0 : -1,
+      dataset: { place: index },
+      onclick: () => select(index),
     }, text || " ");
-    dress?.(place, button);
+    decorate?.(index, button);
     return button;
   });
   if (buttons.length && !(selected >= 0 && selected < buttons.length)) buttons[0].tabIndex = 0;
 
-  /** @param {number} place */
-  function choose(place) {
-    buttons.forEach((button, each) => {
-      button.setAttribute("aria-checked", String(each === place));
-      button.tabIndex = each === place ? 0 : -1;
+  /** @param {number} index */
+  function select(index) {
+    buttons.forEach((button, other) => {
+      button.setAttribute("aria-checked", String(other === index));
+      button.tabIndex = other === index ? 0 : -1;
     });
-    onSelect(place);
+    onSelect(index);
   }
 
   /** @param {KeyboardEvent} event */
-  function walk(event) {
+  function moveFocus(event) {
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -1e9, End: 1e9 }[event.key];
-    const here = buttons.indexOf(/** @type {HTMLButtonElement} */ (event.target));
-    if (!step || here < 0) return;
+    const current = buttons.indexOf(/** @type {HTMLButtonElement} */ (event.target));
+    if (!step || current < 0) return;
     event.preventDefault();
-    const place = Math.max(0, Math.min(buttons.length - 1, here + step));
-    buttons[place].focus();
-    choose(place);
+    const index = Math.max(0, Math.min(buttons.length - 1, current + step));
+    buttons[index].focus();
+    select(index);
   }
 
-  return h("div", { class: "strip", role: "radiogroup", "aria-label": label, onkeydown: walk }, buttons);
+  return h("div", { class: "strip", role: "radiogroup", "aria-label": label, onkeydown: moveFocus }, buttons);
 }
 
 /**
  * Another place chosen in a strip that is shown, by something else on the page.
- * @param {HTMLElement} strip
- * @param {number} place
+ * @param {HTMLElement} group
+ * @param {number} index
  */
-export function mark(strip, place) {
-  for (const button of /** @type {NodeListOf<HTMLElement>} */ (strip.querySelectorAll(`[aria-checked="true"], [tabindex="0"], [data-place="${place}"]`))) {
-    const isIt = button.dataset.place === String(place);
-    button.setAttribute("aria-checked", String(isIt));
-    button.tabIndex = isIt ? 0 : -1;
+export function checkRadio(group, index) {
+  for (const button of /** @type {NodeListOf<HTMLElement>} */ (group.querySelectorAll(`[aria-checked="true"], [tabindex="0"], [data-place="${index}"]`))) {
+    const isSelected = button.dataset.place === String(index);
+    button.setAttribute("aria-checked", String(isSelected));
+    button.tabIndex = isSelected ? 0 : -1;
   }
 }
 
@@ -65,10 +65,10 @@ export function mark(strip, place) {
  * @param {Value} selected
  * @param {(value: Value) => void} onSelect
  */
-export function switcher(label, choices, selected, onSelect) {
-  const place = choices.findIndex(([value]) => value === selected);
-  const found = strip(label, choices.map(([, text]) => text), place, (chosen) => onSelect(choices[chosen][0]),
-    (each, button) => (button.dataset.value = choices[each][0]));
-  found.classList.add("switcher");
-  return found;
+export function optionRadioGroup(label, choices, selected, onSelect) {
+  const index = choices.findIndex(([value]) => value === selected);
+  const group = tokenRadioGroup(label, choices.map(([, text]) => text), index, (index) => onSelect(choices[index][0]),
+    (index, button) => (button.dataset.value = choices[index][0]));
+  group.classList.add("switcher");
+  return group;
 }

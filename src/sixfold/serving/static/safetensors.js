@@ -7,45 +7,45 @@
  * @param {ArrayBuffer} buffer
  * @returns {Map<string, Tensor>}
  */
-export function parse(buffer) {
-  const size = Number(new DataView(buffer).getBigUint64(0, true));
-  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, size)));
-  const found = new Map();
-  for (const [name, { dtype, shape, data_offsets: ends }] of Object.entries(header)) {
+export function parseSafetensors(buffer) {
+  const headerSize = Number(new DataView(buffer).getBigUint64(0, true));
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, headerSize)));
+  const tensors = new Map();
+  for (const [name, { dtype, shape, data_offsets: offsets }] of Object.entries(header)) {
     if (name === "__metadata__") continue;
-    const part = buffer.slice(8 + size + ends[0], 8 + size + ends[1]);
-    found.set(name, { shape, data: KINDS[dtype](part) });
+    const bytes = buffer.slice(8 + headerSize + offsets[0], 8 + headerSize + offsets[1]);
+    tensors.set(name, { shape, data: READERS[dtype](bytes) });
   }
-  return found;
+  return tensors;
 }
 
-/** @type {Record<string, (part: ArrayBuffer) => Float32Array | Uint8Array>} */
-const KINDS = {
-  F32: (part) => new Float32Array(part),
-  F16: (part) => widened(new Uint16Array(part)),
-  U8: (part) => new Uint8Array(part),
-  BOOL: (part) => new Uint8Array(part),
+/** @type {Record<string, (bytes: ArrayBuffer) => Float32Array | Uint8Array>} */
+const READERS = {
+  F32: (bytes) => new Float32Array(bytes),
+  F16: (bytes) => float16ToFloat32(new Uint16Array(bytes)),
+  U8: (bytes) => new Uint8Array(bytes),
+  BOOL: (bytes) => new Uint8Array(bytes),
 };
 
 /** @type {Float32Array | null} */
-let halves = null;
+let float16Table = null;
 
 /**
  * By a table of all numbers that 16 bits can be, which is made once.
  * @param {Uint16Array} bits
  */
-function widened(bits) {
-  if (!halves) {
-    halves = new Float32Array(65536);
-    for (let each = 0; each < 65536; each++) halves[each] = half(each);
+function float16ToFloat32(bits) {
+  if (!float16Table) {
+    float16Table = new Float32Array(65536);
+    for (let value = 0; value < 65536; value++) float16Table[value] = decodeFloat16(value);
   }
   const numbers = new Float32Array(bits.length);
-  for (let place = 0; place < bits.length; place++) numbers[place] = halves[bits[place]];
+  for (let index = 0; index < bits.length; index++) numbers[index] = float16Table[bits[index]];
   return numbers;
 }
 
 /** @param {number} bits */
-function half(bits) {
+function decodeFloat16(bits) {
   const sign = bits & 0x8000 ? -1 : 1;
   const exponent = (bits >> 10) & 31;
   const fraction = bits & 1023;
@@ -60,7 +60,7 @@ function half(bits) {
  * @param {number} row
  * @param {number} column
  */
-export function isOpen(mask, row, column) {
+export function maskAllows(mask, row, column) {
   const width = mask.shape[mask.shape.length - 1];
   const rows = mask.shape[mask.shape.length - 2];
   const byte = mask.data[(rows === 1 ? 0 : row) * width + (column >> 3)];

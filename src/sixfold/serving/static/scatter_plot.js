@@ -1,54 +1,54 @@
 /** Words on a plane: a point each, with labels that keep out of each other's way. */
 
 import { s } from "./dom.js";
-import { breadth } from "./page_text.js";
-import { frame } from "./svg_diagram.js";
+import { textWidth } from "./page_text.js";
+import { svgRoot } from "./svg_diagram.js";
 
 /** @typedef {{text: string, x: number, y: number, role: "word" | "near" | "own"}} Point */
 /** @typedef {{left: number, top: number, right: number, bottom: number}} Box */
 
-const [LETTER, LINE, GAP] = [7.6, 18, 8];
+const [LETTER_WIDTH, LABEL_HEIGHT, GAP] = [7.6, 18, 8];
 
 /**
  * @param {Point[]} points
  * @param {string} label
  * @param {number} width
- * @param {import("./theme_colours.js").Paints} paints
- * @param {{say: (point: Point) => string, onChoose: (text: string) => void}} [how] none: nothing can be chosen
+ * @param {import("./theme_colours.js").DiagramColours} colours
+ * @param {{describe: (point: Point) => string, onSelect: (text: string) => void}} [interaction] none: nothing can be chosen
  */
-export function scatter(points, label, width, paints, how) {
+export function scatterPlot(points, label, width, colours, interaction) {
   const height = Math.round(Math.max(360, Math.min(560, width * 0.55)));
-  const [across, up] = [span(points.map((each) => each.x)), span(points.map((each) => each.y))];
-  const room = [Math.min(96, width / 5), 40];
+  const [xRange, yRange] = [rangeOf(points.map((point) => point.x)), rangeOf(points.map((point) => point.y))];
+  const margin = [Math.min(96, width / 5), 40];
   const placed = points.map((point) => ({
     ...point,
-    x: room[0] + ((point.x - across[0]) / (across[1] - across[0])) * (width - 2 * room[0]),
-    y: height - room[1] - ((point.y - up[0]) / (up[1] - up[0])) * (height - 2 * room[1]),
+    x: margin[0] + ((point.x - xRange[0]) / (xRange[1] - xRange[0])) * (width - 2 * margin[0]),
+    y: height - margin[1] - ((point.y - yRange[0]) / (yRange[1] - yRange[0])) * (height - 2 * margin[1]),
   }));
   const labels = placeLabels(placed, width, height);
-  const svg = frame(width, height, label,
-    s("rect", { x: 0.5, y: 0.5, width: width - 1, height: height - 1, rx: 8, fill: "none", stroke: paints.line }),
-    placed.map((point, at) => drawn(point, labels[at], paints, how)));
-  if (how) svg.setAttribute("role", "group");
+  const svg = svgRoot(width, height, label,
+    s("rect", { x: 0.5, y: 0.5, width: width - 1, height: height - 1, rx: 8, fill: "none", stroke: colours.line }),
+    placed.map((point, index) => drawPoint(point, labels[index], colours, interaction)));
+  if (interaction) svg.setAttribute("role", "group");
   return svg;
 }
 
 /**
  * @param {Point} point
  * @param {Box} box
- * @param {import("./theme_colours.js").Paints} paints
- * @param {{say: (point: Point) => string, onChoose: (text: string) => void}} [how]
+ * @param {import("./theme_colours.js").DiagramColours} colours
+ * @param {{describe: (point: Point) => string, onSelect: (text: string) => void}} [interaction]
  */
-function drawn(point, box, paints, how) {
-  const colour = { word: paints.chosen, near: paints.accent, own: paints.soft }[point.role];
+function drawPoint(point, box, colours, interaction) {
+  const colour = { word: colours.selected, near: colours.accent, own: colours.mutedInk }[point.role];
   const [x, y] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
-  const chosen = how && { tabindex: 0, role: "button", "aria-label": how.say(point), class: "dot", onclick: () => how.onChoose(point.text),
-    onkeydown: (/** @type {KeyboardEvent} */ event) => ["Enter", " "].includes(event.key) && (event.preventDefault(), how.onChoose(point.text)) };
-  return s("g", { ...chosen, "data-word": point.text },
-    s("rect", { x: box.left, y: box.top, width: box.right - box.left, height: box.bottom - box.top, rx: 4, fill: paints.card, class: "ground" }),
+  const attributes = interaction && { tabindex: 0, role: "button", "aria-label": interaction.describe(point), class: "dot", onclick: () => interaction.onSelect(point.text),
+    onkeydown: (/** @type {KeyboardEvent} */ event) => ["Enter", " "].includes(event.key) && (event.preventDefault(), interaction.onSelect(point.text)) };
+  return s("g", { ...attributes, "data-word": point.text },
+    s("rect", { x: box.left, y: box.top, width: box.right - box.left, height: box.bottom - box.top, rx: 4, fill: colours.surface, class: "ground" }),
     s("circle", { cx: point.x, cy: point.y, r: point.role === "word" ? 6 : 5, fill: colour }),
     s("text", { x, y: y + 5, "text-anchor": "middle", "font-size": 15, "font-weight": point.role === "word" ? 650 : null,
-      fill: point.role === "word" ? paints.chosen : paints.ink }, point.text));
+      fill: point.role === "word" ? colours.selected : colours.ink }, point.text));
 }
 
 /**
@@ -62,13 +62,13 @@ function drawn(point, box, paints, how) {
 export function placeLabels(points, width, height) {
   const taken = points.map(({ x, y }) => ({ left: x - 6, top: y - 6, right: x + 6, bottom: y + 6 }));
   return points.map((point) => {
-    const size = LETTER * breadth(point.text) + 8;
-    let best = { box: around(point, size, 1, 0), cost: Infinity };
-    for (const far of [1, 2.2, 3.6])
-      for (const [right, down] of SIDES) {
-        const box = around(point, size, right * far, down * far);
+    const labelWidth = LETTER_WIDTH * textWidth(point.text) + 8;
+    let best = { box: labelBox(point, labelWidth, 1, 0), cost: Infinity };
+    for (const distance of [1, 2.2, 3.6])
+      for (const [right, down] of DIRECTIONS) {
+        const box = labelBox(point, labelWidth, right * distance, down * distance);
         const outside = Math.max(0, -box.left) + Math.max(0, box.right - width) + Math.max(0, -box.top) + Math.max(0, box.bottom - height);
-        const cost = 100 * outside + taken.reduce((sum, each) => sum + overlap(box, each), 0) + far;
+        const cost = 100 * outside + taken.reduce((sum, other) => sum + overlapArea(box, other), 0) + distance;
         if (cost < best.cost) best = { box, cost };
       }
     taken.push(best.box);
@@ -76,32 +76,32 @@ export function placeLabels(points, width, height) {
   });
 }
 
-const SIDES = [[1, 0], [-1, 0], [0, -1], [0, 1], [1, -1], [1, 1], [-1, -1], [-1, 1]];
+const DIRECTIONS = [[1, 0], [-1, 0], [0, -1], [0, 1], [1, -1], [1, 1], [-1, -1], [-1, 1]];
 
 /**
  * @param {{x: number, y: number}} point
- * @param {number} size
+ * @param {number} width
  * @param {number} right
  * @param {number} down
  * @returns {Box}
  */
-function around({ x, y }, size, right, down) {
-  const middle = [x + Math.sign(right) * (size / 2 + GAP * Math.abs(right)), y + Math.sign(down) * (LINE / 2 + GAP * Math.abs(down))];
-  return { left: middle[0] - size / 2, right: middle[0] + size / 2, top: middle[1] - LINE / 2, bottom: middle[1] + LINE / 2 };
+function labelBox({ x, y }, width, right, down) {
+  const centre = [x + Math.sign(right) * (width / 2 + GAP * Math.abs(right)), y + Math.sign(down) * (LABEL_HEIGHT / 2 + GAP * Math.abs(down))];
+  return { left: centre[0] - width / 2, right: centre[0] + width / 2, top: centre[1] - LABEL_HEIGHT / 2, bottom: centre[1] + LABEL_HEIGHT / 2 };
 }
 
 /**
- * @param {Box} one
- * @param {Box} other
+ * @param {Box} first
+ * @param {Box} second
  */
-function overlap(one, other) {
-  const across = Math.min(one.right, other.right) - Math.max(one.left, other.left);
-  const down = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
-  return across > 0 && down > 0 ? across * down : 0;
+function overlapArea(first, second) {
+  const width = Math.min(first.right, second.right) - Math.max(first.left, second.left);
+  const height = Math.min(first.bottom, second.bottom) - Math.max(first.top, second.top);
+  return width > 0 && height > 0 ? width * height : 0;
 }
 
 /** @param {number[]} values */
-function span(values) {
-  const [least, most] = [Math.min(...values), Math.max(...values)];
-  return most > least ? [least, most] : [least - 1, most + 1];
+function rangeOf(values) {
+  const [min, max] = [Math.min(...values), Math.max(...values)];
+  return max > min ? [min, max] : [min - 1, max + 1];
 }

@@ -1,15 +1,15 @@
 /** Pictures in SVG that are drawn twice: on the page in its colours and width, and by themselves in light colours. */
 
-import { h, refill, s } from "./dom.js";
-import { PAGE, PAPER } from "./theme_colours.js";
+import { h, replaceContent, s } from "./dom.js";
+import { EXPORT_COLOURS, PAGE_COLOURS } from "./theme_colours.js";
 
-/** @typedef {(width: number, paints: import("./theme_colours.js").Paints) => SVGSVGElement} Draw */
+/** @typedef {(width: number, colours: import("./theme_colours.js").DiagramColours) => SVGSVGElement} DrawDiagram */
 
 const FONT = "ui-sans-serif, system-ui, 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', sans-serif";
 
 /** A picture that fills the width it is given, and is drawn anew when that changes. */
-export class Picture {
-  /** @param {Draw} draw */
+export class ResponsiveDiagram {
+  /** @param {DrawDiagram} draw */
   constructor(draw) {
     this.draw = draw;
     this.width = 0;
@@ -19,7 +19,7 @@ export class Picture {
 
   show() {
     this.width = this.element.clientWidth;
-    if (this.width) refill(this.element, this.draw(this.width, PAGE));
+    if (this.width) replaceContent(this.element, this.draw(this.width, PAGE_COLOURS));
   }
 }
 
@@ -30,70 +30,70 @@ export class Picture {
  * @param {string} label what a listener is told that this is
  * @param {...(import("./dom.js").Child | import("./dom.js").Child[])} children
  */
-export function frame(width, height, label, ...children) {
+export function svgRoot(width, height, label, ...children) {
   return s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, "font-size": 13 }, ...children);
 }
 
 /**
  * The picture by itself, under its title.
- * @param {Draw} draw
+ * @param {DrawDiagram} draw
  * @param {string} title
  * @param {number} [width]
  */
-export function alone(draw, title, width = 900) {
-  const inner = draw(width, PAPER);
+export function standaloneSvg(draw, title, width = 900) {
+  const inner = draw(width, EXPORT_COLOURS);
   const height = Number(inner.getAttribute("height")) + 64;
   inner.setAttribute("x", "16");
   inner.setAttribute("y", "48");
   const outer = s("svg", { width: width + 32, height, viewBox: `0 0 ${width + 32} ${height}`, "font-family": FONT },
     s("rect", { width: "100%", height: "100%", fill: "#fff" }),
-    s("text", { x: 16, y: 28, "font-size": 15, "font-weight": 600, fill: PAPER.ink }, title), inner);
+    s("text", { x: 16, y: 28, "font-size": 15, "font-weight": 600, fill: EXPORT_COLOURS.ink }, title), inner);
   return new XMLSerializer().serializeToString(outer);
 }
 
 /**
  * Round numbers that a scale is marked with.
- * @param {number} least
- * @param {number} most
+ * @param {number} min
+ * @param {number} max
  * @param {number} [count] about so many
  */
-export function ticks(least, most, count = 5) {
-  const rough = (most - least) / count || 1;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * ([1, 2, 5, 10].find((each) => each * power >= rough) ?? 10);
-  const found = [];
-  for (let each = Math.ceil(least / step); each * step <= most + step * 1e-9; each++) found.push(each * step);
-  return found;
+export function tickValues(min, max, count = 5) {
+  const minStep = (max - min) / count || 1;
+  const power = 10 ** Math.floor(Math.log10(minStep));
+  const step = power * ([1, 2, 5, 10].find((multiple) => multiple * power >= minStep) ?? 10);
+  const values = [];
+  for (let multiple = Math.ceil(min / step); multiple * step <= max + step * 1e-9; multiple++) values.push(multiple * step);
+  return values;
 }
 
 /**
  * A chart of lines over whole numbers: axes, then what `lines` draws with their scales.
  * @param {object} chart
- * @param {[number, number]} chart.across what the scales go from and to
- * @param {[number, number]} chart.up
+ * @param {[number, number]} chart.xRange what the scales go from and to
+ * @param {[number, number]} chart.yRange
  * @param {string} chart.label
- * @param {string} chart.below what the lower scale counts
+ * @param {string} chart.xLabel what the lower scale counts
  * @param {number} [chart.height]
  * @param {number} width
- * @param {import("./theme_colours.js").Paints} paints
- * @param {(x: (value: number) => number, y: (value: number) => number) => import("./dom.js").Child[]} lines
+ * @param {import("./theme_colours.js").DiagramColours} colours
+ * @param {(x: (value: number) => number, y: (value: number) => number) => import("./dom.js").Child[]} drawLines
  */
-export function chart({ across, up, label, below, height = 280 }, width, paints, lines) {
+export function lineChart({ xRange, yRange, label, xLabel, height = 280 }, width, colours, drawLines) {
   const [left, top, right, bottom] = [48, 12, width - 12, height - 44];
-  const x = (/** @type {number} */ value) => left + ((value - across[0]) / (across[1] - across[0] || 1)) * (right - left);
-  const y = (/** @type {number} */ value) => bottom - ((value - up[0]) / (up[1] - up[0] || 1)) * (bottom - top);
-  return frame(width, height, label,
-    ticks(up[0], up[1]).map((value) => s("g", {},
-      s("line", { x1: left, x2: right, y1: y(value), y2: y(value), stroke: paints.line }),
-      s("text", { x: left - 8, y: y(value) + 4, "text-anchor": "end", fill: paints.soft }, shortened(value)))),
-    ticks(across[0], across[1], Math.max(2, Math.min(8, width / 90))).map((value) =>
-      s("text", { x: x(value), y: bottom + 20, "text-anchor": "middle", fill: paints.soft }, shortened(value))),
-    s("text", { x: (left + right) / 2, y: height - 4, "text-anchor": "middle", fill: paints.soft }, below),
-    lines(x, y));
+  const x = (/** @type {number} */ value) => left + ((value - xRange[0]) / (xRange[1] - xRange[0] || 1)) * (right - left);
+  const y = (/** @type {number} */ value) => bottom - ((value - yRange[0]) / (yRange[1] - yRange[0] || 1)) * (bottom - top);
+  return svgRoot(width, height, label,
+    tickValues(yRange[0], yRange[1]).map((value) => s("g", {},
+      s("line", { x1: left, x2: right, y1: y(value), y2: y(value), stroke: colours.line }),
+      s("text", { x: left - 8, y: y(value) + 4, "text-anchor": "end", fill: colours.mutedInk }, tickLabel(value)))),
+    tickValues(xRange[0], xRange[1], Math.max(2, Math.min(8, width / 90))).map((value) =>
+      s("text", { x: x(value), y: bottom + 20, "text-anchor": "middle", fill: colours.mutedInk }, tickLabel(value))),
+    s("text", { x: (left + right) / 2, y: height - 4, "text-anchor": "middle", fill: colours.mutedInk }, xLabel),
+    drawLines(x, y));
 }
 
 /** @param {number} value */
-function shortened(value) {
+function tickLabel(value) {
   return String(Number(value.toPrecision(6))).replace("-", "−");
 }
 
@@ -103,6 +103,6 @@ function shortened(value) {
  * @param {(value: number) => number} x
  * @param {(value: number) => number} y
  */
-export function path(values, x, y) {
-  return Array.from(values, (value, at) => `${at ? "L" : "M"}${x(at).toFixed(2)} ${y(value).toFixed(2)}`).join("");
+export function linePath(values, x, y) {
+  return Array.from(values, (value, position) => `${position ? "L" : "M"}${x(position).toFixed(2)} ${y(value).toFixed(2)}`).join("");
 }

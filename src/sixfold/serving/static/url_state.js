@@ -30,102 +30,102 @@ export const DEFAULTS = {
   theme: "", // none: the system's
 };
 
-/** @typedef {keyof typeof DEFAULTS} Name */
-/** @typedef {Partial<Record<Name, string | number>>} Changes */
+/** @typedef {keyof typeof DEFAULTS} StateKey */
+/** @typedef {Partial<Record<StateKey, string | number>>} StateChanges */
 
-/** @type {Record<Name, string>} */
-let now = read();
-/** @type {Set<(changed: Set<Name>) => void>} */
+/** @type {Record<StateKey, string>} */
+let current = parseAddress();
+/** @type {Set<(changed: Set<StateKey>) => void>} */
 const listeners = new Set();
 
-function read() {
-  const found = { ...DEFAULTS };
-  for (const [name, value] of new URLSearchParams(location.search)) if (name in found) found[/** @type {Name} */ (name)] = value;
-  return found;
+function parseAddress() {
+  const state = { ...DEFAULTS };
+  for (const [name, value] of new URLSearchParams(location.search)) if (name in state) state[/** @type {StateKey} */ (name)] = value;
+  return state;
 }
 
-/** @param {Record<Name, string>} values */
-function address(values) {
+/** @param {Record<StateKey, string>} values */
+function formatAddress(values) {
   const query = new URLSearchParams();
-  for (const name of /** @type {Name[]} */ (Object.keys(DEFAULTS))) if (values[name] !== DEFAULTS[name]) query.set(name, values[name]);
+  for (const name of /** @type {StateKey[]} */ (Object.keys(DEFAULTS))) if (values[name] !== DEFAULTS[name]) query.set(name, values[name]);
   const text = query.toString();
   return text ? `?${text}` : location.pathname;
 }
 
 /**
- * @param {Name} name
+ * @param {StateKey} name
  * @returns {string}
  */
-export function get(name) {
-  return now[name];
+export function getState(name) {
+  return current[name];
 }
 
 /**
  * As a whole number within its limits; what is empty or no number is `fallback`.
- * @param {Name} name
+ * @param {StateKey} name
  * @param {number} fallback
  * @param {number} count numbers from 0 to below this are fine
  */
-export function index(name, fallback, count) {
-  const value = now[name] === "" ? fallback : Number(now[name]);
+export function stateIndex(name, fallback, count) {
+  const value = current[name] === "" ? fallback : Number(current[name]);
   return Number.isInteger(value) ? Math.max(0, Math.min(count - 1, value)) : Math.max(0, Math.min(count - 1, fallback));
 }
 
 /**
  * Change some of it; a new screen is a new entry in the history, the rest replaces the last one.
- * @param {Changes} changes
+ * @param {StateChanges} changes
  */
-export function set(changes) {
-  const next = { ...now };
-  for (const [name, value] of Object.entries(changes)) next[/** @type {Name} */ (name)] = String(value);
-  move(next, next.screen !== now.screen);
+export function setState(changes) {
+  const next = { ...current };
+  for (const [name, value] of Object.entries(changes)) next[/** @type {StateKey} */ (name)] = String(value);
+  applyState(next, next.screen !== current.screen);
 }
 
 /**
  * Where a link with these changes leads.
- * @param {Changes} changes
+ * @param {StateChanges} changes
  */
-export function link(changes) {
-  const next = { ...now };
-  for (const [name, value] of Object.entries(changes)) next[/** @type {Name} */ (name)] = String(value);
-  return address(next);
+export function linkTo(changes) {
+  const next = { ...current };
+  for (const [name, value] of Object.entries(changes)) next[/** @type {StateKey} */ (name)] = String(value);
+  return formatAddress(next);
 }
 
 /**
- * @param {Record<Name, string>} next
- * @param {boolean} isNew
+ * @param {Record<StateKey, string>} next
+ * @param {boolean} isNewEntry
  */
-function move(next, isNew) {
-  const changed = differing(now, next);
+function applyState(next, isNewEntry) {
+  const changed = changedKeys(current, next);
   if (changed.size === 0) return;
-  now = next;
-  if (isNew) history.pushState(null, "", address(now));
-  else history.replaceState(null, "", address(now));
+  current = next;
+  if (isNewEntry) history.pushState(null, "", formatAddress(current));
+  else history.replaceState(null, "", formatAddress(current));
   for (const listener of [...listeners]) listener(changed);
 }
 
 /**
- * @param {Record<Name, string>} one
- * @param {Record<Name, string>} other
+ * @param {Record<StateKey, string>} before
+ * @param {Record<StateKey, string>} after
  */
-function differing(one, other) {
-  const names = /** @type {Name[]} */ (Object.keys(DEFAULTS));
-  return new Set(names.filter((name) => one[name] !== other[name]));
+function changedKeys(before, after) {
+  const names = /** @type {StateKey[]} */ (Object.keys(DEFAULTS));
+  return new Set(names.filter((name) => before[name] !== after[name]));
 }
 
 /**
  * Called with the names of what has changed; returns what ends it.
- * @param {(changed: Set<Name>) => void} listener
+ * @param {(changed: Set<StateKey>) => void} listener
  * @returns {() => void}
  */
-export function watch(listener) {
+export function onStateChange(listener) {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
 window.addEventListener("popstate", () => {
-  const next = read();
-  const changed = differing(now, next);
-  now = next;
+  const next = parseAddress();
+  const changed = changedKeys(current, next);
+  current = next;
   for (const listener of [...listeners]) listener(changed);
 });

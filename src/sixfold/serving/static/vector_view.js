@@ -1,51 +1,51 @@
 /** A vector as a ribbon of coloured cells on a canvas, folded where it is long; one component is chosen. */
 
 import { announce, h } from "./dom.js";
-import { raster } from "./heat_map.js";
-import { cut, number } from "./page_text.js";
+import { renderCells } from "./heat_map.js";
+import { formatNumber, truncate } from "./page_text.js";
 
 /**
- * @typedef {object} RibbonData
+ * @typedef {object} VectorData
  * @property {Float32Array} values
  * @property {string} label what a listener is told that this is
  * @property {boolean} isSigned colours go from the least to the most, with nothing in the middle
  * @property {string[] | null} [names] of the components; none: they are only counted
- * @property {[number, number] | null} [mark] components from … to below … are marked
+ * @property {[number, number] | null} [outlined] components from … to below … are marked
  */
 
-const NAMED = 30; // a cell that is this wide has room for its name
-const VOCABULARY = 8192; // more components than this are not hit one by one
+const MIN_NAMED_WIDTH = 30; // a cell that is this wide has room for its name
+const MAX_SELECTABLE = 8192; // more components than this are not hit one by one
 const FONT = '12px ui-sans-serif, system-ui, "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", sans-serif';
 
-export class Ribbon {
+export class VectorView {
   /** @param {(component: number) => void} onSelect */
   constructor(onSelect) {
     this.onSelect = onSelect;
     this.canvas = h("canvas", { class: "ribbon", tabindex: 0, role: "slider", "aria-valuemin": 0 });
-    this.tip = h("div", { class: "tip", hidden: true });
-    this.element = h("div", { class: "matrix-frame" }, this.canvas, this.tip);
-    /** @type {RibbonData | null} */
+    this.tooltip = h("div", { class: "tip", hidden: true });
+    this.element = h("div", { class: "matrix-frame" }, this.canvas, this.tooltip);
+    /** @type {VectorData | null} */
     this.data = null;
     this.selected = 0;
     this.columns = 1;
     this.cell = [1, 1];
-    this.canvas.addEventListener("pointermove", (event) => this.point(event));
-    this.canvas.addEventListener("pointerleave", () => (this.tip.hidden = true));
+    this.canvas.addEventListener("pointermove", (event) => this.showTooltip(event));
+    this.canvas.addEventListener("pointerleave", () => (this.tooltip.hidden = true));
     this.canvas.addEventListener("click", (event) => {
-      const at = this.at(event);
-      if (at !== null) this.select(at);
+      const component = this.componentAt(event);
+      if (component !== null) this.select(component);
     });
-    this.canvas.addEventListener("keydown", (event) => this.walk(event));
+    this.canvas.addEventListener("keydown", (event) => this.moveSelection(event));
     this.observer = new ResizeObserver(() => this.draw());
     this.observer.observe(this.element);
   }
 
   /**
-   * @param {RibbonData} data
+   * @param {VectorData} data
    * @param {number} selected
    */
   show(data, selected) {
-    if (!isSame(this.data?.values, data.values)) this.image = null;
+    if (!isSameView(this.data?.values, data.values)) this.image = null;
     this.data = data;
     this.selected = selected;
     this.canvas.setAttribute("aria-label", data.label);
@@ -57,29 +57,29 @@ export class Ribbon {
     const [data, width] = [this.data, this.element.clientWidth];
     if (!data || !width) return;
     const count = data.values.length;
-    const columns = fold(count, width);
-    if (!this.image || columns !== this.columns) this.image = folded(data, columns);
+    const columns = cellsPerRow(count, width);
+    if (!this.image || columns !== this.columns) this.image = renderCellRows(data, columns);
     this.columns = columns;
     const rows = Math.ceil(count / columns);
-    const side = Math.min(columns === count ? 56 : 24, width / columns);
-    this.cell = [side, rows === 1 ? 32 : Math.max(side, rows > 16 ? 2 : 10)];
-    const isNamed = Boolean(data.names) && side >= NAMED;
-    const [height, ratio] = [rows * this.cell[1] + 4 + (isNamed ? 20 : 0), window.devicePixelRatio || 1];
+    const cellWidth = Math.min(columns === count ? 56 : 24, width / columns);
+    this.cell = [cellWidth, rows === 1 ? 32 : Math.max(cellWidth, rows > 16 ? 2 : 10)];
+    const hasNames = Boolean(data.names) && cellWidth >= MIN_NAMED_WIDTH;
+    const [height, ratio] = [rows * this.cell[1] + 4 + (hasNames ? 20 : 0), window.devicePixelRatio || 1];
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(height * ratio);
     this.canvas.style.height = `${height}px`;
     const context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
-    const look = getComputedStyle(this.element);
+    const style = getComputedStyle(this.element);
     context.scale(ratio, ratio);
     context.imageSmoothingEnabled = false;
-    context.fillStyle = look.getPropertyValue("--masked");
+    context.fillStyle = style.getPropertyValue("--masked");
     for (let row = 0; row < rows; row++)
-      context.fillRect(0, 2 + row * this.cell[1], Math.min(columns, count - row * columns) * side, this.cell[1]);
-    context.drawImage(this.image, 0, 2, columns * side, rows * this.cell[1]);
-    if (data.mark) this.outline(context, look.getPropertyValue("--accent"), data.mark[0], data.mark[1]);
-    this.outline(context, look.getPropertyValue("--accent-2"), this.selected, this.selected + 1);
-    if (isNamed) this.write(context, look);
-    this.tell();
+      context.fillRect(0, 2 + row * this.cell[1], Math.min(columns, count - row * columns) * cellWidth, this.cell[1]);
+    context.drawImage(this.image, 0, 2, columns * cellWidth, rows * this.cell[1]);
+    if (data.outlined) this.outline(context, style.getPropertyValue("--accent"), data.outlined[0], data.outlined[1]);
+    this.outline(context, style.getPropertyValue("--accent-2"), this.selected, this.selected + 1);
+    if (hasNames) this.drawNames(context, style);
+    this.updateAria();
   }
 
   /**
@@ -93,37 +93,37 @@ export class Ribbon {
     context.strokeStyle = colour;
     context.lineWidth = 2;
     for (let start = from; start < to; ) {
-      const end = Math.min(to, (Math.floor(start / this.columns) + 1) * this.columns);
+      const dispose = Math.min(to, (Math.floor(start / this.columns) + 1) * this.columns);
       const [x, y] = [(start % this.columns) * this.cell[0], 2 + Math.floor(start / this.columns) * this.cell[1]];
-      context.strokeRect(x, y, Math.max(4, (end - start) * this.cell[0]), this.cell[1]);
-      start = end;
+      context.strokeRect(x, y, Math.max(4, (dispose - start) * this.cell[0]), this.cell[1]);
+      start = dispose;
     }
   }
 
   /**
    * @param {CanvasRenderingContext2D} context
-   * @param {CSSStyleDeclaration} look
+   * @param {CSSStyleDeclaration} style
    */
-  write(context, look) {
+  drawNames(context, style) {
     context.font = FONT;
     context.textAlign = "center";
     context.textBaseline = "middle";
-    this.data?.names?.forEach((name, place) => {
-      context.fillStyle = look.getPropertyValue(place === this.selected ? "--accent-2" : "--ink-2");
-      context.fillText(cut(name, this.cell[0] / 7), (place + 0.5) * this.cell[0], this.cell[1] + 14);
+    this.data?.names?.forEach((name, component) => {
+      context.fillStyle = style.getPropertyValue(component === this.selected ? "--accent-2" : "--ink-2");
+      context.fillText(truncate(name, this.cell[0] / 7), (component + 0.5) * this.cell[0], this.cell[1] + 14);
     });
   }
 
-  tell() {
+  updateAria() {
     this.canvas.setAttribute("aria-valuenow", String(this.selected));
     this.canvas.setAttribute("aria-valuetext", this.describe(this.selected));
   }
 
   /** @param {number} component */
   describe(component) {
-    const data = /** @type {RibbonData} */ (this.data);
+    const data = /** @type {VectorData} */ (this.data);
     const name = data.names?.[component];
-    return `${component}${name ? ` ${name}` : ""}: ${number(data.values[component])}`;
+    return `${component}${name ? ` ${name}` : ""}: ${formatNumber(data.values[component])}`;
   }
 
   /**
@@ -131,29 +131,29 @@ export class Ribbon {
    * @param {MouseEvent} event
    * @returns {number | null}
    */
-  at(event) {
+  componentAt(event) {
     const [column, row] = [Math.floor(event.offsetX / this.cell[0]), Math.max(0, Math.floor((event.offsetY - 2) / this.cell[1]))];
-    const place = Math.min(row, Math.ceil((this.data?.values.length ?? 0) / this.columns) - 1) * this.columns + column;
-    return this.data && column >= 0 && column < this.columns && place < this.data.values.length ? place : null;
+    const component = Math.min(row, Math.ceil((this.data?.values.length ?? 0) / this.columns) - 1) * this.columns + column;
+    return this.data && column >= 0 && column < this.columns && component < this.data.values.length ? component : null;
   }
 
   /** @param {PointerEvent} event */
-  point(event) {
-    const at = this.at(event);
-    this.tip.hidden = at === null;
-    if (at === null) return;
-    this.tip.textContent = this.describe(at);
-    this.tip.style.left = `${Math.max(0, Math.min(event.offsetX + 14, this.element.clientWidth - this.tip.offsetWidth))}px`;
-    this.tip.style.top = `${event.offsetY + 16}px`;
+  showTooltip(event) {
+    const component = this.componentAt(event);
+    this.tooltip.hidden = component === null;
+    if (component === null) return;
+    this.tooltip.textContent = this.describe(component);
+    this.tooltip.style.left = `${Math.max(0, Math.min(event.offsetX + 14, this.element.clientWidth - this.tooltip.offsetWidth))}px`;
+    this.tooltip.style.top = `${event.offsetY + 16}px`;
   }
 
   /** @param {KeyboardEvent} event */
-  walk(event) {
+  moveSelection(event) {
     const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: this.columns, ArrowUp: -this.columns, Home: -1e9, End: 1e9 }[event.key];
     if (!step || !this.data) return;
     event.preventDefault();
-    const isFold = Math.abs(step) === this.columns && this.columns >= this.data.values.length;
-    if (!isFold) this.select(Math.max(0, Math.min(this.data.values.length - 1, this.selected + step)));
+    const isVerticalInSingleRow = Math.abs(step) === this.columns && this.columns >= this.data.values.length;
+    if (!isVerticalInSingleRow) this.select(Math.max(0, Math.min(this.data.values.length - 1, this.selected + step)));
   }
 
   /** @param {number} component */
@@ -164,18 +164,18 @@ export class Ribbon {
     this.onSelect(component);
   }
 
-  end() {
+  dispose() {
     this.observer.disconnect();
   }
 }
 
 /**
  * Views of the same numbers: drawn once, they need not be drawn again.
- * @param {Float32Array | undefined} one
- * @param {Float32Array} other
+ * @param {Float32Array | undefined} first
+ * @param {Float32Array} second
  */
-function isSame(one, other) {
-  return one?.buffer === other.buffer && one.byteOffset === other.byteOffset && one.length === other.length;
+function isSameView(first, second) {
+  return first?.buffer === second.buffer && first.byteOffset === second.byteOffset && first.length === second.length;
 }
 
 /**
@@ -183,32 +183,32 @@ function isSame(one, other) {
  * @param {number} count
  * @param {number} width
  */
-export function fold(count, width) {
-  if (count > VOCABULARY) return Math.max(1, Math.floor(width / 2));
+export function cellsPerRow(count, width) {
+  if (count > MAX_SELECTABLE) return Math.max(1, Math.floor(width / 2));
   return count <= width / 5 ? count : 2 ** Math.floor(Math.log2(width / 5));
 }
 
 /**
- * @param {RibbonData} data
+ * @param {VectorData} data
  * @param {number} columns
  * @param {"light" | "dark"} [theme]
  */
-function folded(data, columns, theme) {
+function renderCellRows(data, columns, theme) {
   const rows = Math.ceil(data.values.length / columns);
   const values = new Float32Array(rows * columns).fill(NaN);
   values.set(data.values);
-  const names = (/** @type {number} */ length) => new Array(length).fill("");
-  return raster({ rows: names(rows), columns: names(columns), values, isSigned: data.isSigned, label: data.label }, theme);
+  const emptyLabels = (/** @type {number} */ length) => new Array(length).fill("");
+  return renderCells({ rows: emptyLabels(rows), columns: emptyLabels(columns), values, isSigned: data.isSigned, label: data.label }, theme);
 }
 
 /**
  * Its cells as an image by itself, in light colours.
- * @param {RibbonData} data
+ * @param {VectorData} data
  * @param {number} width
  * @returns {{href: string, height: number}}
  */
-export function ribbonImage(data, width) {
-  const columns = fold(data.values.length, width);
+export function vectorImage(data, width) {
+  const columns = cellsPerRow(data.values.length, width);
   const rows = Math.ceil(data.values.length / columns);
-  return { href: folded(data, columns, "light").toDataURL(), height: rows === 1 ? 32 : rows * Math.max(width / columns, rows > 16 ? 2 : 10) };
+  return { href: renderCellRows(data, columns, "light").toDataURL(), height: rows === 1 ? 32 : rows * Math.max(width / columns, rows > 16 ? 2 : 10) };
 }

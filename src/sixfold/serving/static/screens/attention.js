@@ -1,24 +1,24 @@
 /** Attention: what every head of every layer looks at, from all of them down to one row of one. */
 
-import { asked, EXAMPLE, explore } from "../api.js";
-import { h, refill, settled } from "../dom.js";
+import { EXAMPLE_SENTENCE, exploreRequest, fetchTrace } from "../api.js";
+import { debounce, h, replaceContent } from "../dom.js";
 import { t } from "../page_text.js";
-import { mark, strip, switcher } from "../radio_group.js";
-import { sentence } from "../sentence_bar.js";
-import { get, index, set, watch } from "../url_state.js";
-import { alignersPart } from "./attention_alignment.js";
-import { arcsPart } from "./attention_arcs.js";
-import { comparePart } from "./attention_compare.js";
-import { gridPart, matrixPart } from "./attention_heat_maps.js";
-import { tokenPart } from "./attention_token_heads.js";
-import { carried, largestPlace, Weights } from "./attention_weights.js";
-import { switchedPart } from "./head_ablation.js";
+import { checkRadio, optionRadioGroup, tokenRadioGroup } from "../radio_group.js";
+import { sentenceBar } from "../sentence_bar.js";
+import { getState, onStateChange, setState, stateIndex } from "../url_state.js";
+import { alignmentPanel } from "./attention_alignment.js";
+import { arcsPanel } from "./attention_arcs.js";
+import { comparePanel } from "./attention_compare.js";
+import { headGridPanel, selectedHeadPanel } from "./attention_heat_maps.js";
+import { tokenHeadsPanel } from "./attention_token_heads.js";
+import { AttentionWeights, convertIndex, indexOfMax } from "./attention_weights.js";
+import { headAblationPanel } from "./head_ablation.js";
 
-/** @typedef {import("../api.js").Kind} Kind */
+/** @typedef {import("../api.js").AttentionKind} Kind */
 
 export const TITLE = { en: "Attention", zh: "注意力" };
 
-const WORDS = {
+const TEXTS = {
   lead: { en: "Every head asks, at each place, where to look. See all of them at once, then one head, then one row.", zh: "每个头都在每个位置发问：该看哪里？先看全部，再看一个头，再看一行。" },
   kind: { en: "Kind of attention", zh: "注意力种类" },
   unit: { en: "Pieces or words", zh: "词元或单词" },
@@ -28,7 +28,7 @@ const WORDS = {
   compare: { en: "compare the two", zh: "对比两句" },
   token: { en: "The token that asks", zh: "发问的词元" },
 };
-/** @type {Record<Kind, {name: import("../page_text.js").Words, about: import("../page_text.js").Words}>} */
+/** @type {Record<Kind, {name: import("../page_text.js").BilingualText, about: import("../page_text.js").BilingualText}>} */
 const KINDS = {
   encoder: {
     name: { en: "encoder self-attention", zh: "编码器自注意力" },
@@ -43,8 +43,8 @@ const KINDS = {
     about: { en: "Each step of the translation looks at the source: what the decoder reads → what it writes next.", zh: "翻译的每一步都看源句：解码器读到的 → 它接着写出的。" },
   },
 };
-const WIDE = EXAMPLE.replace("tired", "wide");
-const OF_A_PASS = /** @type {const} */ (["text", "given", "from", "to", "off", "model"]);
+const WIDE_SENTENCE = EXAMPLE_SENTENCE.replace("tired", "wide");
+const TRACE_KEYS = /** @type {const} */ (["text", "given", "from", "to", "off", "model"]);
 
 /**
  * @param {HTMLElement} root
@@ -53,40 +53,40 @@ const OF_A_PASS = /** @type {const} */ (["text", "given", "from", "to", "off", "
 export function mount(root) {
   /** @type {import("../api.js").Trace | null} */
   let trace = null;
-  /** @type {Weights | null} */
+  /** @type {AttentionWeights | null} */
   let weights = null;
-  let turn = 0;
-  const grid = gridPart();
-  const parts = [grid, matrixPart(), tokenPart(), arcsPart(), switchedPart(), comparePart(), alignersPart((names) => grid.mark(names))];
-  const [heads, matrix, token, arcs, ...rest] = parts.map((part) => part.element);
-  const choices = h("div", { class: "controls" });
+  let latestNumber = 0;
+  const headGrid = headGridPanel();
+  const panels = [headGrid, selectedHeadPanel(), tokenHeadsPanel(), arcsPanel(), headAblationPanel(), comparePanel(), alignmentPanel((names) => headGrid.highlight(names))];
+  const [heads, selectedHead, tokenHeads, arcs, ...otherPanels] = panels.map((panel) => panel.element);
+  const controls = h("div", { class: "controls" });
   const about = h("p", { class: "lead", id: "about-kind" });
-  const asking = h("div", { class: "asking" });
-  const body = h("div", { class: "attention", hidden: true }, asking, h("div", { class: "columns" }, heads, matrix),
-    h("div", { class: "uneven" }, token, arcs), ...rest);
-  const bar = sentence((found) => {
-    trace = found;
+  const queryTokens = h("div", { class: "asking" });
+  const body = h("div", { class: "attention", hidden: true }, queryTokens, h("div", { class: "columns" }, heads, selectedHead),
+    h("div", { class: "uneven" }, tokenHeads, arcs), ...otherPanels);
+  const bar = sentenceBar((newTrace) => {
+    trace = newTrace;
     load();
   });
-  refill(root, h("div", {}, h("h1", {}, t(TITLE)), h("p", { class: "lead" }, t(WORDS.lead))), bar.element, h("div", {}, choices, about), body);
+  replaceContent(root, h("div", {}, h("h1", {}, t(TITLE)), h("p", { class: "lead" }, t(TEXTS.lead))), bar.element, h("div", {}, controls, about), body);
 
   async function load() {
-    const mine = ++turn;
+    const requestNumber = ++latestNumber;
     if (!trace) {
       body.hidden = true;
       return;
     }
     const kinds = /** @type {Kind[]} */ (["encoder", "decoder", "cross"]).filter((kind) => trace?.kinds[kind]);
-    const kind = kinds.find((each) => each === get("kind")) ?? kinds[0];
+    const kind = kinds.find((item) => item === getState("kind")) ?? kinds[0];
     showChoices(kinds, kind);
     body.setAttribute("aria-busy", "true");
-    const found = await Weights.load(asked(), trace, kind, get("words") === "1");
-    if (mine !== turn) return;
-    weights = found;
+    const loadedWeights = await AttentionWeights.load(exploreRequest(), trace, kind, getState("words") === "1");
+    if (requestNumber !== latestNumber) return;
+    weights = loadedWeights;
     body.hidden = false;
     body.removeAttribute("aria-busy");
-    refill(asking, h("h2", {}, t(WORDS.token)), strip(t(WORDS.token), found.rows.texts, -1, (row) => set({ row, column: "" })));
-    update();
+    replaceContent(queryTokens, h("h2", {}, t(TEXTS.token)), tokenRadioGroup(t(TEXTS.token), loadedWeights.rows.texts, -1, (row) => setState({ row, column: "" })));
+    showSelection();
   }
 
   /**
@@ -96,48 +96,48 @@ export function mount(root) {
   function showChoices(kinds, kind) {
     about.textContent = t(KINDS[kind].about);
     const focused = document.activeElement?.getAttribute("data-value");
-    refill(choices,
-      switcher(t(WORDS.kind), kinds.map((each) => [each, t(KINDS[each].name)]), kind, (chosen) => set({ kind: chosen, layer: "", row: "", column: "" })),
-      switcher(t(WORDS.unit), [["", t(WORDS.pieces)], ["1", t(WORDS.words)]], get("words"), join),
-      h("div", { class: "actions" }, h("span", { class: "note" }, t(WORDS.try)),
-        preset("it … tired", "tired", { text: EXAMPLE, other: "" }), preset("it … wide", "wide", { text: WIDE, other: "" }),
-        preset(t(WORDS.compare), "both", { text: EXAMPLE, other: WIDE })));
-    if (focused) /** @type {HTMLElement | null} */ (choices.querySelector(`[data-value="${focused}"]`))?.focus();
+    replaceContent(controls,
+      optionRadioGroup(t(TEXTS.kind), kinds.map((item) => [item, t(KINDS[item].name)]), kind, (chosen) => setState({ kind: chosen, layer: "", row: "", column: "" })),
+      optionRadioGroup(t(TEXTS.unit), [["", t(TEXTS.pieces)], ["1", t(TEXTS.words)]], getState("words"), joinTokens),
+      h("div", { class: "actions" }, h("span", { class: "note" }, t(TEXTS.try)),
+        presetButton("it … tired", "tired", { text: EXAMPLE_SENTENCE, other: "" }), presetButton("it … wide", "wide", { text: WIDE_SENTENCE, other: "" }),
+        presetButton(t(TEXTS.compare), "both", { text: EXAMPLE_SENTENCE, other: WIDE_SENTENCE })));
+    if (focused) /** @type {HTMLElement | null} */ (controls.querySelector(`[data-value="${focused}"]`))?.focus();
   }
 
   /** @param {string} words */
-  function join(words) {
+  function joinTokens(words) {
     if (!weights) return;
-    const place = (/** @type {"rows" | "columns"} */ side, /** @type {"row" | "column"} */ name) =>
-      (weights && get(name) ? carried(weights, side, Number(get(name)), words === "1") : get(name));
-    set({ words, row: place("rows", "row"), column: place("columns", "column") });
+    const newIndex = (/** @type {"rows" | "columns"} */ side, /** @type {"row" | "column"} */ name) =>
+      (weights && getState(name) ? convertIndex(weights, side, Number(getState(name)), words === "1") : getState(name));
+    setState({ words, row: newIndex("rows", "row"), column: newIndex("columns", "column") });
   }
 
-  function update() {
+  function showSelection() {
     if (!weights) return;
-    const layer = index("layer", weights.layers - 1, weights.layers);
-    const head = index("head", 0, weights.heads);
-    const row = index("row", weights.kind === "encoder" ? 1 : 0, weights.rows.texts.length);
-    const column = index("column", largestPlace(weights.row(layer, head, row)), weights.columns.texts.length);
-    mark(asking, row);
-    for (const part of parts) part.show({ weights, layer, head, row, column });
-    if (!weights.exact.has(row)) refine(weights, row);
+    const layer = stateIndex("layer", weights.layers - 1, weights.layers);
+    const head = stateIndex("head", 0, weights.heads);
+    const row = stateIndex("row", weights.kind === "encoder" ? 1 : 0, weights.rows.texts.length);
+    const column = stateIndex("column", indexOfMax(weights.row(layer, head, row)), weights.columns.texts.length);
+    checkRadio(queryTokens, row);
+    for (const panel of panels) panel.show({ weights, layer, head, row, column });
+    if (!weights.exactRows.has(row)) loadExactRow(weights, row);
   }
 
-  const refine = settled(120, async (/** @type {Weights} */ which, /** @type {number} */ row) => {
-    await which.refine(row);
-    if (which === weights) update();
+  const loadExactRow = debounce(120, async (/** @type {AttentionWeights} */ requested, /** @type {number} */ row) => {
+    await requested.loadExactRow(row);
+    if (requested === weights) showSelection();
   });
-  const end = watch((changed) => {
-    if (OF_A_PASS.some((name) => changed.has(name))) return; // the bar asks, and calls back
+  const stopListening = onStateChange((changed) => {
+    if (TRACE_KEYS.some((name) => changed.has(name))) return; // the bar asks, and calls back
     if (changed.has("kind") || changed.has("words")) load();
-    else update();
+    else showSelection();
   });
   return () => {
-    turn++;
+    latestNumber++;
     weights = null;
-    end();
-    bar.end();
+    stopListening();
+    bar.dispose();
   };
 }
 
@@ -145,15 +145,15 @@ export function mount(root) {
  * A button that sets a sentence about “it”, and asks what it looks at.
  * @param {string} name
  * @param {string} id
- * @param {{text: string, other: string}} what
+ * @param {{text: string, other: string}} sentences
  */
-function preset(name, id, what) {
-  const state = { ...what, kind: "encoder", words: "", given: "", from: "", to: "" };
+function presetButton(name, id, sentences) {
+  const state = { ...sentences, kind: "encoder", words: "", given: "", from: "", to: "" };
   return h("button", {
     type: "button", class: "outlined", dataset: { preset: id },
     onclick: async () => {
-      const found = await explore(asked({ text: what.text, translation: null, source: null, target: null }));
-      set({ ...state, row: found.source.texts.indexOf("it"), column: "" });
+      const trace = await fetchTrace(exploreRequest({ text: sentences.text, translation: null, source: null, target: null }));
+      setState({ ...state, row: trace.source.texts.indexOf("it"), column: "" });
     },
   }, name);
 }

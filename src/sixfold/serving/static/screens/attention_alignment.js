@@ -1,19 +1,19 @@
 /** Which head of the cross-attention aligns, as measured: its weights beside what hiding each source piece does. */
 
-import { asked, labels, look, Refused } from "../api.js";
-import { escape, h, refill } from "../dom.js";
-import { matrixCsv, matrixSvg, svgFrame } from "../export.js";
-import { Matrix } from "../heat_map.js";
+import { ApiError, axisLabels, exploreRequest, fetchExplorer } from "../api.js";
+import { escapeXml, h, replaceContent } from "../dom.js";
+import { figureSvg, heatMapCsv, heatMapSvg } from "../export.js";
+import { HeatMap } from "../heat_map.js";
 import { t } from "../page_text.js";
 import { panel } from "../panel.js";
-import { get, set } from "../url_state.js";
+import { getState, setState } from "../url_state.js";
 
-/** @typedef {{head: string, agreement: number, reads_token: boolean}} Aligner */
-/** @typedef {{aligners: Aligner[], influence: number[][]}} Answer */
-/** @typedef {import("./attention_weights.js").Shown} Shown */
-/** @typedef {import("../heat_map.js").MatrixData} MatrixData */
+/** @typedef {{head: string, agreement: number, reads_token: boolean}} HeadAlignment */
+/** @typedef {{aligners: HeadAlignment[], influence: number[][]}} AlignmentResult */
+/** @typedef {import("./attention_weights.js").Selection} Selection */
+/** @typedef {import("../heat_map.js").HeatMapData} MatrixData */
 
-const WORDS = {
+const TEXTS = {
   title: { en: "Which head aligns", zh: "哪个头负责对齐" },
   how: {
     en: "Measured, not guessed: each source piece is hidden in turn, and we note how far the log-probability of each target piece falls. A head agrees on a piece when what it looks at most is what that piece hangs on most, at the step that writes the piece or, marked ↓, at the next step, which reads it; <eos> and language tags are left out.",
@@ -29,108 +29,108 @@ const WORDS = {
   influenceLabel: { en: "Fall of log-probability; the arrow keys move", zh: "对数概率下降；用方向键移动" },
 };
 
-const LISTED = 8;
+const MAX_LISTED = 8;
 
-/** @param {number} part */
-const percent = (part) => `${Math.round(100 * part)}%`;
+/** @param {number} fraction */
+const formatPercent = (fraction) => `${Math.round(100 * fraction)}%`;
 
 /**
  * @param {(names: Set<string>) => void} onBest told which are the best, by name
- * @returns {import("./attention_weights.js").Part}
+ * @returns {import("./attention_weights.js").AttentionPanel}
  */
-export function alignersPart(onBest) {
-  /** @type {Answer | null} */
-  let found = null;
+export function alignmentPanel(onBest) {
+  /** @type {AlignmentResult | null} */
+  let result = null;
   /** @type {MatrixData | null} */
   let influence = null;
-  /** @type {Shown | null} */
-  let now = null;
-  let last = "";
-  let turn = 0;
-  const matrix = new Matrix();
+  /** @type {Selection | null} */
+  let selection = null;
+  let shownRequest = "";
+  let latestNumber = 0;
+  const heatMap = new HeatMap();
   const body = h("div", { id: "aligners" });
-  const list = panel(t(WORDS.title), [h("p", { class: "note" }, t(WORDS.how)), body], { svg: () => bars(found), data: () => csv(found) });
-  const map = panel(t(WORDS.influence), [matrix.element], {
-    svg: () => (influence ? matrixSvg(influence, t(WORDS.influence)) : svgFrame(200, 40, t(WORDS.influence), "")),
-    data: () => (influence ? matrixCsv(influence) : ""),
-  }, t(WORDS.influenceNote));
-  map.hidden = true;
+  const headsPanel = panel(t(TEXTS.title), [h("p", { class: "note" }, t(TEXTS.how)), body], { svg: () => alignmentSvg(result), data: () => alignmentCsv(result) });
+  const influencePanel = panel(t(TEXTS.influence), [heatMap.element], {
+    svg: () => (influence ? heatMapSvg(influence, t(TEXTS.influence)) : figureSvg(200, 40, t(TEXTS.influence), "")),
+    data: () => (influence ? heatMapCsv(influence) : ""),
+  }, t(TEXTS.influenceNote));
+  influencePanel.hidden = true;
 
-  function forget() {
-    turn++;
-    [found, influence, map.hidden] = [null, null, true];
+  function reset() {
+    latestNumber++;
+    [result, influence, influencePanel.hidden] = [null, null, true];
     onBest(new Set());
-    refill(body, h("button", { type: "button", class: "button", id: "measure", onclick: () => set({ view: "aligners" }) }, t(WORDS.measure)));
+    replaceContent(body, h("button", { type: "button", class: "button", id: "measure", onclick: () => setState({ view: "aligners" }) }, t(TEXTS.measure)));
   }
 
-  /** @param {Shown} shown */
+  /** @param {Selection} shown */
   async function measure(shown) {
-    const mine = ++turn;
-    refill(body, h("p", { class: "note", role: "status" }, t(WORDS.wait)));
+    const requestNumber = ++latestNumber;
+    replaceContent(body, h("p", { class: "note", role: "status" }, t(TEXTS.wait)));
     try {
-      const answer = await look("aligners", asked());
-      if (mine !== turn) return;
-      found = answer;
-      present(answer, shown);
+      const newResult = await fetchExplorer("aligners", exploreRequest());
+      if (requestNumber !== latestNumber) return;
+      result = newResult;
+      showResult(newResult, shown);
     } catch (error) {
-      if (mine === turn) refill(body, h("p", { class: "wrong" }, error instanceof Refused ? error.message : String(error)));
+      if (requestNumber === latestNumber) replaceContent(body, h("p", { class: "wrong" }, error instanceof ApiError ? error.message : String(error)));
     }
   }
 
   /**
-   * @param {Answer} answer
-   * @param {Shown} shown
+   * @param {AlignmentResult} newResult
+   * @param {Selection} shown
    */
-  function present(answer, shown) {
-    const best = answer.aligners.filter(({ agreement }) => agreement === answer.aligners[0].agreement).map(({ head }) => head);
-    const chosen = now && `${now.weights.kind}.${now.layer}.${now.head}`;
-    refill(body, h("p", { id: "best" }, t(best.length > 1 ? WORDS.tied : WORDS.best, best.join(", "), percent(answer.aligners[0].agreement))),
-      h("ol", { class: "bars" }, answer.aligners.slice(0, LISTED).map((each) => h("li", {}, bar(each, each.head === chosen)))));
+  function showResult(newResult, shown) {
+    const best = newResult.aligners.filter(({ agreement }) => agreement === newResult.aligners[0].agreement).map(({ head }) => head);
+    const selectedHead = selection && `${selection.weights.kind}.${selection.layer}.${selection.head}`;
+    replaceContent(body, h("p", { id: "best" }, t(best.length > 1 ? TEXTS.tied : TEXTS.best, best.join(", "), formatPercent(newResult.aligners[0].agreement))),
+      h("ol", { class: "bars" }, newResult.aligners.slice(0, MAX_LISTED).map((head) => h("li", {}, headBar(head, head.head === selectedHead)))));
     onBest(new Set(best));
-    const [rows, columns] = labels(shown.weights.trace, "cross");
-    influence = { rows, columns, values: Float32Array.from(answer.influence.flat()), isSigned: true, label: t(WORDS.influenceLabel) };
-    map.hidden = false;
-    matrix.show(influence);
+    const [rows, columns] = axisLabels(shown.weights.trace, "cross");
+    influence = { rows, columns, values: Float32Array.from(newResult.influence.flat()), isSigned: true, label: t(TEXTS.influenceLabel) };
+    influencePanel.hidden = false;
+    heatMap.show(influence);
   }
 
   return {
-    element: h("div", { class: "columns" }, list, map),
+    element: h("div", { class: "columns" }, headsPanel, influencePanel),
     show(shown) {
-      now = shown;
-      const wanted = get("view") === "aligners" ? JSON.stringify(shown.weights.asked) : "none";
-      if (wanted !== last) {
-        last = wanted;
-        if (wanted === "none") forget();
+      selection = shown;
+      const neededRequest = getState("view") === "aligners" ? JSON.stringify(shown.weights.request) : "none";
+      if (neededRequest !== shownRequest) {
+        shownRequest = neededRequest;
+        if (neededRequest === "none") reset();
         else measure(shown);
       }
-      const chosen = `${shown.weights.kind}.${shown.layer}.${shown.head}`;
-      for (const button of body.querySelectorAll("button[data-head]")) button.setAttribute("aria-pressed", String(button.getAttribute("data-head") === chosen));
+      const selectedHead = `${shown.weights.kind}.${shown.layer}.${shown.head}`;
+      for (const button of body.querySelectorAll("button[data-head]")) button.setAttribute("aria-pressed", String(button.getAttribute("data-head") === selectedHead));
     },
   };
 }
 
 /**
- * @param {Aligner} aligner
- * @param {boolean} isChosen
+ * @param {HeadAlignment} aligner
+ * @param {boolean} isSelected
  */
-function bar({ head, agreement, reads_token }, isChosen) {
-  const [kind, layer, place] = head.split(".");
+function headBar({ head, agreement, reads_token }, isSelected) {
+  const [kind, layer, number] = head.split(".");
   return h("button", {
-    type: "button", class: "bar-row", dataset: { head, agreement }, "aria-pressed": String(isChosen), "aria-label": t(WORDS.go, head, percent(agreement)),
-    onclick: () => set({ kind, layer, head: place, row: "", column: "" }),
-  }, h("code", {}, head, reads_token ? " ↓" : ""), h("span", { class: "track" }, h("span", { class: "length", style: { width: percent(agreement) } })), h("span", {}, percent(agreement)));
+    type: "button", class: "bar-row", dataset: { head, agreement }, "aria-pressed": String(isSelected), "aria-label": t(TEXTS.go, head, formatPercent(agreement)),
+    onclick: () => setState({ kind, layer, head: number, row: "", column: "" }),
+  }, h("code", {}, head, reads_token ? " ↓" : ""), h("span", { class: "track" }, h("span", { class: "length", style: { width: formatPercent(agreement) } })), h("span", {}, formatPercent(agreement)));
 }
 
-/** @param {Answer | null} found */
-function csv(found) {
-  return ["head,agreement", ...(found?.aligners ?? []).map(({ head, agreement }) => `${head},${agreement}`)].join("\n");
+/** @param {AlignmentResult | null} result */
+function alignmentCsv(result) {
+  return ["head,agreement", ...(result?.aligners ?? []).map(({ head, agreement }) => `${head},${agreement}`)].join("\n");
 }
 
-/** @param {Answer | null} found */
-function bars(found) {
-  const lines = (found?.aligners ?? []).map(({ head, agreement }, place) =>
-    `<text x="12" y="${54 + 24 * place}">${escape(head)}</text>` +
-    `<rect x="90" y="${43 + 24 * place}" width="${300 * agreement}" height="14" rx="3" fill="#4455c7"/>` +
-    `<text x="${98 + 300 * agreement}" y="${54 + 24 * place}">${percent(agreement)}</text>`);
-  return svgFrame(460, 56 + 24 * lines.length, t(WORDS.title), lines.join(""));
+/** @param {AlignmentResult | null} result */
+function alignmentSvg(result) {
+  const lines = (result?.aligners ?? []).map(({ head, agreement }, index) =>
+    `<text x="12" y="${54 + 24 * index}">${escapeXml(head)}</text>` +
+    `<rect x="90" y="${43 + 24 * index}" width="${300 * agreement}" height="14" rx="3" fill="#4455c7"/>` +
+    `<text x="${98 + 300 * agreement}" y="${54 + 24 * index}">${formatPercent(agreement)}</text>`);
+  return figureSvg(460, 56 + 24 * lines.length, t(TEXTS.title), lines.join(""));
 }

@@ -1,18 +1,18 @@
 /** The same head on a second sentence or in a second model, beside the first, in the same colours. */
 
-import { asked, explore, models, Refused } from "../api.js";
-import { h, refill, settled } from "../dom.js";
-import { Matrix } from "../heat_map.js";
+import { ApiError, exploreRequest, fetchModels, fetchTrace } from "../api.js";
+import { debounce, h, replaceContent } from "../dom.js";
+import { HeatMap } from "../heat_map.js";
 import { t } from "../page_text.js";
 import { panel } from "../panel.js";
-import { get, set } from "../url_state.js";
-import { besideSvg } from "./attention_heat_maps.js";
-import { Weights } from "./attention_weights.js";
+import { getState, setState } from "../url_state.js";
+import { sideBySideSvg } from "./attention_heat_maps.js";
+import { AttentionWeights } from "./attention_weights.js";
 
-/** @typedef {import("./attention_weights.js").Shown} Shown */
-/** @typedef {import("../heat_map.js").MatrixData} MatrixData */
+/** @typedef {import("./attention_weights.js").Selection} Selection */
+/** @typedef {import("../heat_map.js").HeatMapData} MatrixData */
 
-const WORDS = {
+const TEXTS = {
   title: { en: "Compare", zh: "对比" },
   note: { en: "The same head on a second sentence, in the same colours.", zh: "同一个头用于第二个句子，颜色标度相同。" },
   other: { en: "Second sentence", zh: "第二个句子" },
@@ -26,137 +26,136 @@ const WORDS = {
   failed: { en: "That did not work: {0}", zh: "出错了：{0}" },
 };
 
-/** @returns {import("./attention_weights.js").Part} */
-export function comparePart() {
-  /** @type {Shown | null} */
-  let now = null;
-  /** @type {Weights | null} */
-  let second = null;
+/** @returns {import("./attention_weights.js").AttentionPanel} */
+export function comparePanel() {
+  /** @type {Selection | null} */
+  let selection = null;
+  /** @type {AttentionWeights | null} */
+  let secondWeights = null;
   /** @type {MatrixData[]} */
-  let drawn = [];
-  let last = "";
-  let turn = 0;
-  const said = h("p", { class: "wrong", hidden: true });
+  let heatMaps = [];
+  let shownRequest = "";
+  let latestNumber = 0;
+  const errorText = h("p", { class: "wrong", hidden: true });
   const fields = inputs();
-  const matrices = Array.from({ length: 3 }, () => new Matrix({ onSelect: (row, column) => set({ row, column }) }));
-  const titles = matrices.map(() => h("h3", {}));
-  const sides = matrices.map((matrix, place) => h("div", { id: `side-${place}` }, titles[place], matrix.element));
+  const views = Array.from({ length: 3 }, () => new HeatMap({ onSelect: (row, column) => setState({ row, column }) }));
+  const titles = views.map(() => h("h3", {}));
+  const sides = views.map((view, index) => h("div", { id: `side-${index}` }, titles[index], view.element));
   const heads = h("div", { class: "actions", id: "most-different" });
-  const unlike = h("p", { class: "note" }, t(WORDS.unlike));
-  const body = h("div", { hidden: true }, heads, unlike, h("div", { class: "columns beside" }, sides));
-  const element = panel(t(WORDS.title), [fields.element, said, body], {
-    svg: () => besideSvg(t(WORDS.title), drawn.length ? drawn : now ? [now.weights.get(now.layer, now.head)] : []),
-    data: () => ({ sentences: [now?.weights.trace.text, second?.trace.text], matrices: drawn.map(plain) }),
-  }, t(WORDS.note));
+  const lengthNote = h("p", { class: "note" }, t(TEXTS.unlike));
+  const body = h("div", { hidden: true }, heads, lengthNote, h("div", { class: "columns beside" }, sides));
+  const element = panel(t(TEXTS.title), [fields.element, errorText, body], {
+    svg: () => sideBySideSvg(t(TEXTS.title), heatMaps.length ? heatMaps : selection ? [selection.weights.get(selection.layer, selection.head)] : []),
+    data: () => ({ sentences: [selection?.weights.trace.text, secondWeights?.trace.text], matrices: heatMaps.map(toJson) }),
+  }, t(TEXTS.note));
 
-  /** @param {Shown} shown */
-  async function load(shown) {
-    const mine = ++turn;
-    const text = get("other") || shown.weights.trace.text;
-    const question = asked({ text, ...(get("other") && { translation: null }), ...(get("otherModel") && { model: get("otherModel") }) });
+  /** @param {Selection} selected */
+  async function load(selected) {
+    const requestNumber = ++latestNumber;
+    const text = getState("other") || selected.weights.trace.text;
+    const request = exploreRequest({ text, ...(getState("other") && { translation: null }), ...(getState("otherModel") && { model: getState("otherModel") }) });
     try {
-      const trace = await explore(question);
-      const found = await Weights.load(question, trace, shown.weights.kind, shown.weights.isWords);
-      if (mine !== turn) return;
-      [second, said.hidden] = [found, true];
-      if (now) draw(now);
+      const trace = await fetchTrace(request);
+      const weights = await AttentionWeights.load(request, trace, selected.weights.kind, selected.weights.byWord);
+      if (requestNumber !== latestNumber) return;
+      [secondWeights, errorText.hidden] = [weights, true];
+      if (selection) draw(selection);
     } catch (error) {
-      if (mine !== turn) return;
-      [body.hidden, said.hidden] = [true, false];
-      said.textContent = t(WORDS.failed, error instanceof Refused ? error.message : String(error));
+      if (requestNumber !== latestNumber) return;
+      [body.hidden, errorText.hidden] = [true, false];
+      errorText.textContent = t(TEXTS.failed, error instanceof ApiError ? error.message : String(error));
     }
   }
 
-  /** @param {Shown} shown */
+  /** @param {Selection} selected */
   function draw({ weights, layer, head, row, column }) {
-    if (!second) return;
-    const other = second;
-    const [one, its] = [weights.get(layer, head), other.get(Math.min(layer, other.layers - 1), Math.min(head, other.heads - 1))];
-    const isAlike = one.rows.length === its.rows.length && one.columns.length === its.columns.length;
-    if (drawn[0] !== one || drawn[1] !== its) drawn = [one, its, ...(isAlike ? [less(one, its)] : [])];
+    if (!secondWeights) return;
+    const [first, second] = [weights.get(layer, head), secondWeights.get(Math.min(layer, secondWeights.layers - 1), Math.min(head, secondWeights.heads - 1))];
+    const isSameSize = first.rows.length === second.rows.length && first.columns.length === second.columns.length;
+    if (heatMaps[0] !== first || heatMaps[1] !== second) heatMaps = [first, second, ...(isSameSize ? [subtract(first, second)] : [])];
     body.hidden = false;
-    const names = [weights, other].map(({ trace }) => (get("otherModel") ? `${trace.text} (${trace.model})` : trace.text));
-    [...names, t(WORDS.difference)].forEach((name, place) => (titles[place].textContent = name));
-    sides[2].hidden = !isAlike;
-    unlike.hidden = isAlike;
-    drawn.forEach((data, place) => matrices[place].show(data, [Math.min(row, data.rows.length - 1), Math.min(column, data.columns.length - 1)]));
-    refill(heads, isAlike && weights.layers === other.layers && [h("span", { class: "note" }, t(WORDS.most, weights.rows.texts[row])),
-      ...differing(weights, other, row).map(({ name, moved, layer: its_, head: place }) => h("button", {
-        type: "button", class: "outlined", "aria-label": t(WORDS.go, name, percent(moved)), dataset: { head: name },
-        onclick: () => set({ layer: its_, head: place, row, column: "" }) }, `${name} · ${percent(moved)}`))]);
+    const names = [weights, secondWeights].map(({ trace }) => (getState("otherModel") ? `${trace.text} (${trace.model})` : trace.text));
+    [...names, t(TEXTS.difference)].forEach((name, index) => (titles[index].textContent = name));
+    sides[2].hidden = !isSameSize;
+    lengthNote.hidden = isSameSize;
+    heatMaps.forEach((data, index) => views[index].show(data, [Math.min(row, data.rows.length - 1), Math.min(column, data.columns.length - 1)]));
+    replaceContent(heads, isSameSize && weights.layers === secondWeights.layers && [h("span", { class: "note" }, t(TEXTS.most, weights.rows.texts[row])),
+      ...mostDifferentHeads(weights, secondWeights, row).map(({ name, movedWeight, layer: headLayer, head: headIndex }) => h("button", {
+        type: "button", class: "outlined", "aria-label": t(TEXTS.go, name, formatPercent(movedWeight)), dataset: { head: name },
+        onclick: () => setState({ layer: headLayer, head: headIndex, row, column: "" }) }, `${name} · ${formatPercent(movedWeight)}`))]);
   }
 
   return {
     element,
-    show(shown) {
-      now = shown;
+    show(nextSelection) {
+      selection = nextSelection;
       fields.show();
-      const { weights } = shown;
-      const wanted = get("other") || get("otherModel") ? JSON.stringify([weights.asked, weights.kind, weights.isWords, get("other"), get("otherModel")]) : "";
-      if (wanted === last) return draw(shown);
-      last = wanted;
-      [second, drawn] = [null, []];
-      if (wanted) load(shown);
-      else [turn, body.hidden, said.hidden] = [turn + 1, true, true];
+      const { weights } = nextSelection;
+      const neededRequest = getState("other") || getState("otherModel") ? JSON.stringify([weights.request, weights.kind, weights.byWord, getState("other"), getState("otherModel")]) : "";
+      if (neededRequest === shownRequest) return draw(nextSelection);
+      shownRequest = neededRequest;
+      [secondWeights, heatMaps] = [null, []];
+      if (neededRequest) load(nextSelection);
+      else [latestNumber, body.hidden, errorText.hidden] = [latestNumber + 1, true, true];
     },
   };
 }
 
 /** The second sentence, and the second model where several are open. */
 function inputs() {
-  const text = h("input", { type: "text", id: "other", value: get("other"), placeholder: t(WORDS.other), "aria-label": t(WORDS.other), autocomplete: "off" });
-  const model = h("select", { id: "other-model", "aria-label": t(WORDS.model), hidden: true }, h("option", { value: "" }, t(WORDS.sameModel)));
-  const clear = h("button", { type: "button", class: "outlined", onclick: () => set({ other: "", otherModel: "" }) }, t(WORDS.clear));
-  text.addEventListener("input", settled(350, () => set({ other: text.value })));
-  model.addEventListener("change", () => set({ otherModel: model.value }));
-  models().then((open) => {
-    for (const { name } of open.models) model.append(h("option", { value: name }, name));
-    model.hidden = open.models.length < 2;
-    model.value = get("otherModel");
+  const text = h("input", { type: "text", id: "other", value: getState("other"), placeholder: t(TEXTS.other), "aria-label": t(TEXTS.other), autocomplete: "off" });
+  const model = h("select", { id: "other-model", "aria-label": t(TEXTS.model), hidden: true }, h("option", { value: "" }, t(TEXTS.sameModel)));
+  const clear = h("button", { type: "button", class: "outlined", onclick: () => setState({ other: "", otherModel: "" }) }, t(TEXTS.clear));
+  text.addEventListener("input", debounce(350, () => setState({ other: text.value })));
+  model.addEventListener("change", () => setState({ otherModel: model.value }));
+  fetchModels().then((available) => {
+    for (const { name } of available.models) model.append(h("option", { value: name }, name));
+    model.hidden = available.models.length < 2;
+    model.value = getState("otherModel");
   }).catch(() => {});
   return {
     element: h("div", { class: "compared" }, text, model, clear),
     show() {
-      if (document.activeElement !== text) text.value = get("other");
-      model.value = get("otherModel");
+      if (document.activeElement !== text) text.value = getState("other");
+      model.value = getState("otherModel");
     },
   };
 }
 
-/** @param {number} part */
-const percent = (part) => `${Math.round(100 * part)}%`;
+/** @param {number} fraction */
+const formatPercent = (fraction) => `${Math.round(100 * fraction)}%`;
 
 /**
- * @param {MatrixData} one
- * @param {MatrixData} other
+ * @param {MatrixData} first
+ * @param {MatrixData} second
  * @returns {MatrixData}
  */
-function less(one, other) {
-  const rows = one.rows.map((text, row) => (text === other.rows[row] ? text : `${text} | ${other.rows[row]}`));
-  const columns = one.columns.map((text, column) => (text === other.columns[column] ? text : `${text} | ${other.columns[column]}`));
-  const values = one.values.map((value, place) => value - other.values[place]);
-  return { rows, columns, values, isOpen: one.isOpen, isSigned: true, most: 1, label: t(WORDS.difference) };
+function subtract(first, second) {
+  const rows = first.rows.map((text, row) => (text === second.rows[row] ? text : `${text} | ${second.rows[row]}`));
+  const columns = first.columns.map((text, column) => (text === second.columns[column] ? text : `${text} | ${second.columns[column]}`));
+  const values = first.values.map((value, index) => value - second.values[index]);
+  return { rows, columns, values, isUnmasked: first.isUnmasked, isSigned: true, max: 1, label: t(TEXTS.difference) };
 }
 
 /**
  * The heads in which most of a row's weight goes elsewhere.
- * @param {Weights} one
- * @param {Weights} other
+ * @param {AttentionWeights} first
+ * @param {AttentionWeights} second
  * @param {number} row
  */
-function differing(one, other, row) {
-  const found = [];
-  for (let layer = 0; layer < one.layers; layer++)
-    for (let head = 0; head < Math.min(one.heads, other.heads); head++) {
-      const [first, second] = [one.row(layer, head, row), other.row(layer, head, row)];
-      let moved = 0;
-      for (let place = 0; place < first.length; place++) moved += Math.abs(first[place] - second[place]) / 2;
-      found.push({ name: `${one.kind}.${layer}.${head}`, layer, head, moved });
+function mostDifferentHeads(first, second, row) {
+  const heads = [];
+  for (let layer = 0; layer < first.layers; layer++)
+    for (let head = 0; head < Math.min(first.heads, second.heads); head++) {
+      const [firstRow, secondRow] = [first.row(layer, head, row), second.row(layer, head, row)];
+      let movedWeight = 0;
+      for (let column = 0; column < firstRow.length; column++) movedWeight += Math.abs(firstRow[column] - secondRow[column]) / 2;
+      heads.push({ name: `${first.kind}.${layer}.${head}`, layer, head, movedWeight });
     }
-  return found.sort((a, b) => b.moved - a.moved).slice(0, 5);
+  return heads.sort((a, b) => b.movedWeight - a.movedWeight).slice(0, 5);
 }
 
 /** @param {MatrixData} data */
-function plain({ label, rows, columns, values }) {
+function toJson({ label, rows, columns, values }) {
   return { label, rows, columns, values: rows.map((_, row) => [...values.subarray(row * columns.length, (row + 1) * columns.length)]) };
 }

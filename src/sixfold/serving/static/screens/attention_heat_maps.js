@@ -1,17 +1,17 @@
 /** All heads of one kind of attention as small pictures, and the one that is chosen as a matrix. */
 
-import { h, refill } from "../dom.js";
-import { matrixBody, matrixCsv, matrixSvg, svgFrame } from "../export.js";
+import { h, replaceContent } from "../dom.js";
+import { figureSvg, heatMapBody, heatMapCsv, heatMapSvg } from "../export.js";
 import { HeadGrid } from "../head_grid.js";
-import { Matrix, raster, shade } from "../heat_map.js";
+import { HeatMap, renderCells, sequentialColour } from "../heat_map.js";
 import { t } from "../page_text.js";
 import { panel } from "../panel.js";
-import { get, set } from "../url_state.js";
+import { getState, setState } from "../url_state.js";
 
-/** @typedef {import("./attention_weights.js").Shown} Shown */
-/** @typedef {import("./attention_weights.js").Weights} Weights */
+/** @typedef {import("./attention_weights.js").Selection} Selection */
+/** @typedef {import("./attention_weights.js").AttentionWeights} Weights */
 
-const WORDS = {
+const TEXTS = {
   heads: { en: "All heads", zh: "全部注意力头" },
   headsNote: { en: "Layers go down, heads across, both counted from 0. Choose with a click or the arrow keys.", zh: "自上而下为层，自左而右为头，均从 0 计数。点击或用方向键选择。" },
   headsLabel: { en: "{0} layers of {1} heads; the arrow keys choose", zh: "{0} 层，每层 {1} 个头；用方向键选择" },
@@ -29,79 +29,79 @@ const WORDS = {
 };
 
 /** @returns {string[]} names of the heads that are switched off */
-export function switchedOff() {
-  return get("off") ? get("off").split(",") : [];
+export function disabledHeads() {
+  return getState("off") ? getState("off").split(",") : [];
 }
 
-/** @returns {import("./attention_weights.js").Part & {mark: (names: Set<string>) => void}} */
-export function gridPart() {
-  /** @type {Shown | null} */
-  let now = null;
-  /** @type {import("../head_grid.js").GridData | null} */
-  let data = null;
+/** @returns {import("./attention_weights.js").AttentionPanel & {highlight: (names: Set<string>) => void}} */
+export function headGridPanel() {
+  /** @type {Selection | null} */
+  let selection = null;
+  /** @type {import("../head_grid.js").HeadGridData | null} */
+  let gridData = null;
   /** Heads that are pointed out, by name. */
-  let marked = new Set();
-  const grid = new HeadGrid((layer, head) => set({ layer, head, ...(now && { row: now.row }), column: "" }));
-  const element = panel(t(WORDS.heads), [grid.element], {
-    svg: () => (now ? gridSvg(now.weights) : ""),
-    data: () => (now ? gridData(now.weights) : ""),
-  }, t(WORDS.headsNote));
+  let highlightedNames = new Set();
+  const grid = new HeadGrid((layer, head) => setState({ layer, head, ...(selection && { row: selection.row }), column: "" }));
+  const element = panel(t(TEXTS.heads), [grid.element], {
+    svg: () => (selection ? gridSvg(selection.weights) : ""),
+    data: () => (selection ? gridJson(selection.weights) : ""),
+  }, t(TEXTS.headsNote));
 
   /** @param {Weights} weights */
-  function dataOf(weights) {
-    const here = (/** @type {Iterable<string>} */ names) => new Set([...names].filter((name) => name.startsWith(`${weights.kind}.`)).map((name) => name.slice(weights.kind.length + 1)));
-    const [off, best] = [here(weights.trace.off), here(marked)];
+  function gridDataOf(weights) {
+    const ofThisKind = (/** @type {Iterable<string>} */ names) => new Set([...names].filter((name) => name.startsWith(`${weights.kind}.`)).map((name) => name.slice(weights.kind.length + 1)));
+    const [off, highlighted] = [ofThisKind(weights.trace.off), ofThisKind(highlightedNames)];
     return {
-      layers: weights.layers, heads: weights.heads, off, marked: best,
+      layers: weights.layers, heads: weights.heads, off, marked: highlighted,
       get: (/** @type {number} */ layer, /** @type {number} */ head) => weights.get(layer, head),
-      label: t(WORDS.headsLabel, weights.layers, weights.heads),
-      describe: (/** @type {number} */ layer, /** @type {number} */ head) => [t(WORDS.head, layer, head),
-        off.has(`${layer}.${head}`) && t(WORDS.isOff), best.has(`${layer}.${head}`) && t(WORDS.isBest)].filter(Boolean).join(", "),
+      label: t(TEXTS.headsLabel, weights.layers, weights.heads),
+      describe: (/** @type {number} */ layer, /** @type {number} */ head) => [t(TEXTS.head, layer, head),
+        off.has(`${layer}.${head}`) && t(TEXTS.isOff), highlighted.has(`${layer}.${head}`) && t(TEXTS.isBest)].filter(Boolean).join(", "),
     };
   }
 
   return {
     element,
-    show(shown) {
-      if (!data || now?.weights !== shown.weights) data = dataOf(shown.weights);
-      now = shown;
-      grid.show(data, [shown.layer, shown.head]);
+    show(nextSelection) {
+      if (!gridData || selection?.weights !== nextSelection.weights) gridData = gridDataOf(nextSelection.weights);
+      selection = nextSelection;
+      grid.show(gridData, [nextSelection.layer, nextSelection.head]);
     },
-    mark(names) {
-      marked = names;
-      data = null;
-      if (now) this.show(now);
+    highlight(names) {
+      highlightedNames = names;
+      gridData = null;
+      if (selection) this.show(selection);
     },
   };
 }
 
-/** @returns {import("./attention_weights.js").Part} */
-export function matrixPart() {
-  /** @type {Shown | null} */
-  let now = null;
-  const matrix = new Matrix({ onSelect: (row, column) => set({ row, column }) });
+/** @returns {import("./attention_weights.js").AttentionPanel} */
+export function selectedHeadPanel() {
+  /** @type {Selection | null} */
+  let selection = null;
+  const heatMap = new HeatMap({ onSelect: (row, column) => setState({ row, column }) });
   const note = h("p", { class: "note" });
   const actions = h("div", { class: "actions" });
   const legend = h("div", { class: "legend" });
-  const element = panel(t(WORDS.matrix), [note, actions, matrix.element, legend], {
-    svg: () => (now ? matrixSvg(now.weights.get(now.layer, now.head)) : ""),
-    data: async () => (now ? matrixCsv(await now.weights.whole(now.layer, now.head)) : ""),
+  const element = panel(t(TEXTS.matrix), [note, actions, heatMap.element, legend], {
+    svg: () => (selection ? heatMapSvg(selection.weights.get(selection.layer, selection.head)) : ""),
+    data: async () => (selection ? heatMapCsv(await selection.weights.loadExactHead(selection.layer, selection.head)) : ""),
   });
 
   return {
     element,
-    show(shown) {
-      const isSame = now?.weights === shown.weights && now.layer === shown.layer && now.head === shown.head;
-      now = shown;
-      const { weights, layer, head, row, column } = shown;
+    show(nextSelection) {
+      const isSame = selection?.weights === nextSelection.weights && selection.layer === nextSelection.layer && selection.head === nextSelection.head;
+      selection = nextSelection;
+      const { weights, layer, head, row, column } = nextSelection;
       const data = weights.get(layer, head);
-      matrix.show(data, [row, column]);
+      heatMap.show(data, [row, column]);
       if (isSame) return;
-      matrix.canvas.setAttribute("aria-label", t(WORDS.matrixLabel, data.label));
-      note.textContent = t(WORDS.matrixNote, data.label);
-      refill(actions, switches(weights, layer, head));
-      refill(legend, h("span", {}, "0"), h("span", { class: "ramp", style: { background: `linear-gradient(to right, ${[0, 0.2, 0.4, 0.6, 0.8, 1].map(shade).join(", ")})` } }), h("span", {}, "1"),
-        data.isOpen && h("span", { class: "masked" }), data.isOpen && h("span", {}, t(WORDS.masked)));
+      heatMap.canvas.setAttribute("aria-label", t(TEXTS.matrixLabel, data.label));
+      note.textContent = t(TEXTS.matrixNote, data.label);
+      replaceContent(actions, ablationButtons(weights, layer, head));
+      replaceContent(legend, h("span", {}, "0"), h("span", { class: "ramp", style: { background: `linear-gradient(to right, ${[0, 0.2, 0.4, 0.6, 0.8, 1].map(sequentialColour).join(", ")})` } }), h("span", {}, "1"),
+        data.isUnmasked && h("span", { class: "masked" }), data.isUnmasked && h("span", {}, t(TEXTS.masked)));
     },
   };
 }
@@ -112,39 +112,39 @@ export function matrixPart() {
  * @param {number} layer
  * @param {number} head
  */
-function switches(weights, layer, head) {
-  const off = switchedOff();
+function ablationButtons(weights, layer, head) {
+  const disabled = disabledHeads();
   const name = `${weights.kind}.${layer}.${head}`;
-  const all = Array.from({ length: weights.heads }, (_, each) => `${weights.kind}.${layer}.${each}`);
-  const isOff = off.includes(name);
-  const become = (/** @type {string[]} */ names) => () => set({ off: [...new Set(names)].sort().join(",") });
+  const layerHeads = Array.from({ length: weights.heads }, (_, item) => `${weights.kind}.${layer}.${item}`);
+  const isOff = disabled.includes(name);
+  const setDisabled = (/** @type {string[]} */ names) => () => setState({ off: [...new Set(names)].sort().join(",") });
   const button = (/** @type {string} */ id, /** @type {string} */ text, /** @type {string[]} */ names, isDisabled = false) =>
-    h("button", { type: "button", class: "outlined", dataset: { does: id }, disabled: isDisabled, onclick: become(names) }, text);
+    h("button", { type: "button", class: "outlined", dataset: { does: id }, disabled: isDisabled, onclick: setDisabled(names) }, text);
   return [
-    button("head", t(isOff ? WORDS.on : WORDS.off), isOff ? off.filter((each) => each !== name) : [...off, name]),
-    button("layer", t(WORDS.layerOff, layer), [...off, ...all], all.every((each) => off.includes(each))),
-    button("on", t(WORDS.allOn), [], off.length === 0),
+    button("head", t(isOff ? TEXTS.on : TEXTS.off), isOff ? disabled.filter((item) => item !== name) : [...disabled, name]),
+    button("layer", t(TEXTS.layerOff, layer), [...disabled, ...layerHeads], layerHeads.every((item) => disabled.includes(item))),
+    button("on", t(TEXTS.allOn), [], disabled.length === 0),
   ];
 }
 
 /** @param {Weights} weights */
 function gridSvg(weights) {
-  const side = 96;
-  const place = (/** @type {number} */ each) => 40 + each * (side + 6);
+  const size = 96;
+  const offset = (/** @type {number} */ index) => 40 + index * (size + 6);
   const parts = [];
   for (let layer = 0; layer < weights.layers; layer++) {
-    parts.push(`<text x="20" y="${place(layer) + side / 2 + 24}">${layer}</text>`);
+    parts.push(`<text x="20" y="${offset(layer) + size / 2 + 24}">${layer}</text>`);
     for (let head = 0; head < weights.heads; head++)
-      parts.push(`<rect x="${place(head)}" y="${place(layer) + 24}" width="${side}" height="${side}" fill="#eceef3" stroke="#d9dce6"/>` +
-        `<image x="${place(head)}" y="${place(layer) + 24}" width="${side}" height="${side}" preserveAspectRatio="none" ` +
-        `style="image-rendering: pixelated" href="${raster(weights.get(layer, head), "light").toDataURL()}"/>`);
+      parts.push(`<rect x="${offset(head)}" y="${offset(layer) + 24}" width="${size}" height="${size}" fill="#eceef3" stroke="#d9dce6"/>` +
+        `<image x="${offset(head)}" y="${offset(layer) + 24}" width="${size}" height="${size}" preserveAspectRatio="none" ` +
+        `style="image-rendering: pixelated" href="${renderCells(weights.get(layer, head), "light").toDataURL()}"/>`);
   }
-  for (let head = 0; head < weights.heads; head++) parts.push(`<text x="${place(head) + side / 2}" y="54">${head}</text>`);
-  return svgFrame(place(weights.heads), place(weights.layers) + 24, weights.kind, parts.join(""));
+  for (let head = 0; head < weights.heads; head++) parts.push(`<text x="${offset(head) + size / 2}" y="54">${head}</text>`);
+  return figureSvg(offset(weights.heads), offset(weights.layers) + 24, weights.kind, parts.join(""));
 }
 
 /** @param {Weights} weights */
-function gridData(weights) {
+function gridJson(weights) {
   /** @type {Record<string, number[][]>} */
   const heads = {};
   const width = weights.columns.texts.length;
@@ -159,15 +159,15 @@ function gridData(weights) {
 /**
  * Several matrices beside each other in one picture.
  * @param {string} title
- * @param {import("../heat_map.js").MatrixData[]} all
+ * @param {import("../heat_map.js").HeatMapData[]} heatMaps
  */
-export function besideSvg(title, all) {
-  const drawn = all.map(matrixBody);
+export function sideBySideSvg(title, heatMaps) {
+  const drawings = heatMaps.map(heatMapBody);
   let left = 0;
-  const bodies = drawn.map(({ body, width }, place) => {
-    const moved = `<g transform="translate(${left} 24)"><text x="16" y="24" font-weight="600">${all[place].label.replace(/[<&]/g, (each) => `&#${each.charCodeAt(0)};`)}</text>${body}</g>`;
+  const bodies = drawings.map(({ body, width }, index) => {
+    const group = `<g transform="translate(${left} 24)"><text x="16" y="24" font-weight="600">${heatMaps[index].label.replace(/[<&]/g, (each) => `&#${each.charCodeAt(0)};`)}</text>${body}</g>`;
     left += width;
-    return moved;
+    return group;
   });
-  return svgFrame(left, 24 + Math.max(...drawn.map(({ height }) => height)), title, bodies.join(""));
+  return figureSvg(left, 24 + Math.max(...drawings.map(({ height }) => height)), title, bodies.join(""));
 }

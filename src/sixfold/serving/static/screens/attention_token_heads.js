@@ -1,28 +1,28 @@
 /** One token across all heads: what each head of each layer looks at most when it asks. */
 
-import { escape, h, refill } from "../dom.js";
-import { svgFrame } from "../export.js";
-import { STEPS } from "../heat_map.js";
-import { cut, t } from "../page_text.js";
+import { escapeXml, h, replaceContent } from "../dom.js";
+import { figureSvg } from "../export.js";
+import { ARROW_STEPS } from "../heat_map.js";
+import { t, truncate } from "../page_text.js";
 import { panel } from "../panel.js";
-import { css, ink, sequence } from "../theme_colours.js";
-import { set } from "../url_state.js";
-import { largestPlace } from "./attention_weights.js";
+import { contrastColour, cssColour, sequentialScale } from "../theme_colours.js";
+import { setState } from "../url_state.js";
+import { indexOfMax } from "./attention_weights.js";
 
-/** @typedef {import("./attention_weights.js").Shown} Shown */
-/** @typedef {{layer: number, head: number, column: number, weight: number}} Most */
+/** @typedef {import("./attention_weights.js").Selection} Selection */
+/** @typedef {{layer: number, head: number, column: number, weight: number}} HeadMaximum */
 
-const WORDS = {
+const TEXTS = {
   title: { en: "One token across all heads", zh: "一个词元，全部的头" },
   note: { en: "What each head looks at most when “{0}” asks, and with which weight.", zh: "当“{0}”发问时，每个头看得最多的是什么，权重多大。" },
   layer: { en: "layer", zh: "层" },
   head: { en: "head", zh: "头" },
 };
 
-/** @returns {import("./attention_weights.js").Part} */
-export function tokenPart() {
-  /** @type {Shown | null} */
-  let now = null;
+/** @returns {import("./attention_weights.js").AttentionPanel} */
+export function tokenHeadsPanel() {
+  /** @type {Selection | null} */
+  let selection = null;
   let wasExact = false;
   /** @type {HTMLButtonElement[][]} */
   let cells = [];
@@ -30,55 +30,55 @@ export function tokenPart() {
   let pressed = null;
   const note = h("p", { class: "note" });
   const frame = h("div", { class: "scroll" });
-  const element = panel(t(WORDS.title), [note, frame], {
-    svg: () => (now ? tokenSvg(now) : ""),
-    data: () => (now ? tokenCsv(now) : ""),
+  const element = panel(t(TEXTS.title), [note, frame], {
+    svg: () => (selection ? tokenSvg(selection) : ""),
+    data: () => (selection ? tokenCsv(selection) : ""),
   });
 
   /** @param {KeyboardEvent} event */
-  function walk(event) {
-    const step = STEPS[event.key];
-    if (!step || !now) return;
+  function moveSelection(event) {
+    const step = ARROW_STEPS[event.key];
+    if (!step || !selection) return;
     event.preventDefault();
-    const fit = (/** @type {number} */ value, /** @type {number} */ count) => Math.max(0, Math.min(count - 1, value));
-    const [layer, head] = [fit(now.layer + step[0], cells.length), fit(now.head + step[1], cells[0].length)];
+    const clamp = (/** @type {number} */ value, /** @type {number} */ count) => Math.max(0, Math.min(count - 1, value));
+    const [layer, head] = [clamp(selection.layer + step[0], cells.length), clamp(selection.head + step[1], cells[0].length)];
     cells[layer][head].focus();
-    set({ layer, head, row: now.row, column: "" });
+    setState({ layer, head, row: selection.row, column: "" });
   }
 
-  /** @param {import("./attention_weights.js").Weights} weights */
-  function table(weights) {
+  /** @param {import("./attention_weights.js").AttentionWeights} weights */
+  function makeTable(weights) {
     cells = Array.from({ length: weights.layers }, (_, layer) => Array.from({ length: weights.heads }, (_, head) =>
-      h("button", { type: "button", tabindex: -1, "aria-pressed": "false", dataset: { layer, head }, onclick: () => now && set({ layer, head, row: now.row, column: "" }) },
+      h("button", { type: "button", tabindex: -1, "aria-pressed": "false", dataset: { layer, head }, onclick: () => selection && setState({ layer, head, row: selection.row, column: "" }) },
         h("span", {}), " ", h("small", {}))));
-    const top = h("tr", {}, h("th", { scope: "col" }, t(WORDS.layer)), cells[0].map((_, head) => h("th", { scope: "col" }, `${t(WORDS.head)} ${head}`)));
-    return h("table", { class: "most", onkeydown: walk }, h("thead", {}, top),
+    const header = h("tr", {}, h("th", { scope: "col" }, t(TEXTS.layer)), cells[0].map((_, head) => h("th", { scope: "col" }, `${t(TEXTS.head)} ${head}`)));
+    return h("table", { class: "most", onkeydown: moveSelection }, h("thead", {}, header),
       h("tbody", {}, cells.map((row, layer) => h("tr", {}, h("th", { scope: "row" }, layer), row.map((button) => h("td", {}, button))))));
   }
 
-  /** @param {Shown} shown */
-  function write(shown) {
-    const { weights, row } = shown;
-    note.textContent = t(WORDS.note, weights.rows.texts[row]);
-    const colours = sequence();
-    for (const { layer, head, column, weight } of mosts(shown)) {
+  /** @param {Selection} nextSelection */
+  function fillCells(nextSelection) {
+    const { weights, row } = nextSelection;
+    note.textContent = t(TEXTS.note, weights.rows.texts[row]);
+    const colours = sequentialScale();
+    for (const { layer, head, column, weight } of headMaxima(nextSelection)) {
       const button = cells[layer][head];
       const colour = colours[Math.round(255 * Math.min(1, weight))];
-      button.style.background = css(colour);
-      button.style.color = ink(colour);
-      /** @type {Element} */ (button.firstChild).textContent = cut(weights.columns.texts[column], 9);
+      button.style.background = cssColour(colour);
+      button.style.color = contrastColour(colour);
+      /** @type {Element} */ (button.firstChild).textContent = truncate(weights.columns.texts[column], 9);
       /** @type {Element} */ (button.lastChild).textContent = weight.toFixed(2);
     }
   }
 
   return {
     element,
-    show(shown) {
-      const { weights, row, layer, head } = shown;
-      if (cells.length !== weights.layers || cells[0]?.length !== weights.heads) refill(frame, table(weights));
-      const isExact = weights.exact.has(row);
-      if (now?.weights !== weights || now.row !== row || wasExact !== isExact) write(shown);
-      [now, wasExact] = [shown, isExact];
+    show(nextSelection) {
+      const { weights, row, layer, head } = nextSelection;
+      if (cells.length !== weights.layers || cells[0]?.length !== weights.heads) replaceContent(frame, makeTable(weights));
+      const isExact = weights.exactRows.has(row);
+      if (selection?.weights !== weights || selection.row !== row || wasExact !== isExact) fillCells(nextSelection);
+      [selection, wasExact] = [nextSelection, isExact];
       const next = cells[layer][head];
       if (next === pressed) return;
       for (const button of [pressed, next]) {
@@ -91,42 +91,42 @@ export function tokenPart() {
 }
 
 /**
- * @param {Shown} shown
- * @returns {Most[]}
+ * @param {Selection} shown
+ * @returns {HeadMaximum[]}
  */
-function mosts({ weights, row }) {
-  /** @type {Most[]} */
-  const found = [];
+function headMaxima({ weights, row }) {
+  /** @type {HeadMaximum[]} */
+  const maxima = [];
   for (let layer = 0; layer < weights.layers; layer++)
     for (let head = 0; head < weights.heads; head++) {
-      const numbers = weights.row(layer, head, row);
-      const column = largestPlace(numbers);
-      found.push({ layer, head, column, weight: numbers[column] });
+      const rowWeights = weights.row(layer, head, row);
+      const column = indexOfMax(rowWeights);
+      maxima.push({ layer, head, column, weight: rowWeights[column] });
     }
-  return found;
+  return maxima;
 }
 
-/** @param {Shown} shown */
-function tokenCsv(shown) {
-  const { weights, row } = shown;
-  const quoted = (/** @type {string} */ text) => `"${text.replaceAll('"', '""')}"`;
-  const lines = mosts(shown).map(({ layer, head, column, weight }) =>
-    [quoted(`${weights.kind}.${layer}.${head}`), quoted(weights.rows.texts[row]), quoted(weights.columns.texts[column]), weight].join(","));
+/** @param {Selection} selection */
+function tokenCsv(selection) {
+  const { weights, row } = selection;
+  const quote = (/** @type {string} */ text) => `"${text.replaceAll('"', '""')}"`;
+  const lines = headMaxima(selection).map(({ layer, head, column, weight }) =>
+    [quote(`${weights.kind}.${layer}.${head}`), quote(weights.rows.texts[row]), quote(weights.columns.texts[column]), weight].join(","));
   return ["head,asks,looks_at,weight", ...lines].join("\n");
 }
 
-/** @param {Shown} shown */
-function tokenSvg(shown) {
-  const { weights, row } = shown;
-  const [wide, tall] = [78, 38];
-  const colours = sequence("light");
-  const cells = mosts(shown).map(({ layer, head, column, weight }) => {
-    const [x, y, colour] = [40 + wide * head, 56 + tall * layer, colours[Math.round(255 * Math.min(1, weight))]];
-    return `<rect x="${x}" y="${y}" width="${wide - 4}" height="${tall - 4}" rx="4" fill="${css(colour)}" stroke="#d9dce6"/>` +
-      `<text x="${x + wide / 2 - 2}" y="${y + 15}" text-anchor="middle" fill="${ink(colour)}">${escape(cut(weights.columns.texts[column], 10))}</text>` +
-      `<text x="${x + wide / 2 - 2}" y="${y + 29}" text-anchor="middle" font-size="10" fill="${ink(colour)}">${weight.toFixed(3)}</text>`;
+/** @param {Selection} selection */
+function tokenSvg(selection) {
+  const { weights, row } = selection;
+  const [cellWidth, cellHeight] = [78, 38];
+  const colours = sequentialScale("light");
+  const cells = headMaxima(selection).map(({ layer, head, column, weight }) => {
+    const [x, y, colour] = [40 + cellWidth * head, 56 + cellHeight * layer, colours[Math.round(255 * Math.min(1, weight))]];
+    return `<rect x="${x}" y="${y}" width="${cellWidth - 4}" height="${cellHeight - 4}" rx="4" fill="${cssColour(colour)}" stroke="#d9dce6"/>` +
+      `<text x="${x + cellWidth / 2 - 2}" y="${y + 15}" text-anchor="middle" fill="${contrastColour(colour)}">${escapeXml(truncate(weights.columns.texts[column], 10))}</text>` +
+      `<text x="${x + cellWidth / 2 - 2}" y="${y + 29}" text-anchor="middle" font-size="10" fill="${contrastColour(colour)}">${weight.toFixed(3)}</text>`;
   });
-  const heads = Array.from({ length: weights.heads }, (_, head) => `<text x="${40 + wide * (head + 0.5)}" y="48" text-anchor="middle">${head}</text>`);
-  const layers = Array.from({ length: weights.layers }, (_, layer) => `<text x="20" y="${56 + tall * (layer + 0.5)}">${layer}</text>`);
-  return svgFrame(48 + wide * weights.heads, 64 + tall * weights.layers, t(WORDS.note, weights.rows.texts[row]), [...cells, ...heads, ...layers].join(""));
+  const heads = Array.from({ length: weights.heads }, (_, head) => `<text x="${40 + cellWidth * (head + 0.5)}" y="48" text-anchor="middle">${head}</text>`);
+  const layers = Array.from({ length: weights.layers }, (_, layer) => `<text x="20" y="${56 + cellHeight * (layer + 0.5)}">${layer}</text>`);
+  return figureSvg(48 + cellWidth * weights.heads, 64 + cellHeight * weights.layers, t(TEXTS.note, weights.rows.texts[row]), [...cells, ...heads, ...layers].join(""));
 }

@@ -1,70 +1,70 @@
 /** The weights of one kind of attention, of all layers and heads, by pieces or joined into words. */
 
-import { arrays, labels, place } from "../api.js";
-import { isOpen } from "../safetensors.js";
+import { attentionPath, axisLabels, fetchArrays } from "../api.js";
+import { maskAllows } from "../safetensors.js";
 
-/** @typedef {import("../api.js").Asked} Asked */
-/** @typedef {import("../api.js").Kind} Kind */
+/** @typedef {import("../api.js").ExploreRequest} Asked */
+/** @typedef {import("../api.js").AttentionKind} Kind */
 /** @typedef {import("../api.js").Trace} Trace */
-/** @typedef {import("../heat_map.js").MatrixData} MatrixData */
+/** @typedef {import("../heat_map.js").HeatMapData} MatrixData */
 /**
- * @typedef {object} Shown What every part of the screen is told to show.
- * @property {Weights} weights
+ * @typedef {object} Selection What every part of the screen is told to show.
+ * @property {AttentionWeights} weights
  * @property {number} layer
  * @property {number} head
  * @property {number} row that asks
  * @property {number} column that is looked at
  */
-/** @typedef {{element: HTMLElement, show: (shown: Shown) => void}} Part */
+/** @typedef {{element: HTMLElement, show: (shown: Selection) => void}} AttentionPanel */
 
 /**
  * The pieces of each row and of each column, and what these are called.
  * @param {Trace} trace
  * @param {Kind} kind
- * @param {boolean} isWords
+ * @param {boolean} byWord
  */
-function sides(trace, kind, isWords) {
-  const asks = kind === "encoder" ? trace.source : trace.predicted;
-  const looked = kind === "decoder" ? trace.target : trace.source;
-  if (isWords) return [asks, looked].map((side) => ({ groups: side.words, texts: side.words.map((word) => word.map((each) => side.texts[each]).join("")) }));
-  return labels(trace, kind).map((texts) => ({ groups: texts.map((_, each) => [each]), texts }));
+function tokenAxes(trace, kind, byWord) {
+  const queries = kind === "encoder" ? trace.source : trace.predicted;
+  const keys = kind === "decoder" ? trace.target : trace.source;
+  if (byWord) return [queries, keys].map((axis) => ({ groups: axis.words, texts: axis.words.map((word) => word.map((token) => axis.texts[token]).join("")) }));
+  return axisLabels(trace, kind).map((texts) => ({ groups: texts.map((_, token) => [token]), texts }));
 }
 
-export class Weights {
+export class AttentionWeights {
   /**
-   * @param {Asked} asked
+   * @param {Asked} request
    * @param {Trace} trace
    * @param {Kind} kind
-   * @param {boolean} isWords
+   * @param {boolean} byWord
    * @param {Map<string, import("../safetensors.js").Tensor>} tensors
    */
-  constructor(asked, trace, kind, isWords, tensors) {
-    this.asked = asked;
+  constructor(request, trace, kind, byWord, tensors) {
+    this.request = request;
     this.trace = trace;
     this.kind = kind;
-    this.isWords = isWords;
+    this.byWord = byWord;
     this.tensors = tensors;
     this.layers = trace.kinds[kind] ?? 0;
     this.heads = trace.heads;
-    const [rows, columns] = sides(trace, kind, isWords);
+    const [rows, columns] = tokenAxes(trace, kind, byWord);
     this.rows = rows;
     this.columns = columns;
     /** @type {Map<string, MatrixData>} */
-    this.known = new Map();
+    this.heatMaps = new Map();
     /** Rows whose numbers have come in 32 bits. @type {Set<number>} */
-    this.exact = new Set();
+    this.exactRows = new Set();
   }
 
   /**
    * All of them in one question, in 16 bits.
-   * @param {Asked} asked
+   * @param {Asked} request
    * @param {Trace} trace
    * @param {Kind} kind
-   * @param {boolean} isWords
+   * @param {boolean} byWord
    */
-  static async load(asked, trace, kind, isWords) {
-    const names = Array.from({ length: trace.kinds[kind] ?? 0 }, (_, layer) => `${place(kind, layer)}.weights`);
-    return new Weights(asked, trace, kind, isWords, await arrays(asked, names, { half: true }));
+  static async load(request, trace, kind, byWord) {
+    const names = Array.from({ length: trace.kinds[kind] ?? 0 }, (_, layer) => `${attentionPath(kind, layer)}.weights`);
+    return new AttentionWeights(request, trace, kind, byWord, await fetchArrays(request, names, { half: true }));
   }
 
   /**
@@ -74,9 +74,9 @@ export class Weights {
    */
   get(layer, head) {
     const name = `${layer}.${head}`;
-    const found = this.known.get(name) ?? this.matrix(layer, this.pieces(layer, head), `${this.kind}.${name}`);
-    this.known.set(name, found);
-    return found;
+    const heatMap = this.heatMaps.get(name) ?? this.heatMap(layer, this.tokenWeights(layer, head), `${this.kind}.${name}`);
+    this.heatMaps.set(name, heatMap);
+    return heatMap;
   }
 
   /**
@@ -84,7 +84,7 @@ export class Weights {
    * @param {number} layer
    * @param {number} head
    */
-  pieces(layer, head) {
+  tokenWeights(layer, head) {
     const { shape, data } = this.tensor(layer, "weights");
     return /** @type {Float32Array} */ (data).subarray(head * shape[1] * shape[2], (head + 1) * shape[1] * shape[2]);
   }
@@ -94,63 +94,63 @@ export class Weights {
    * @param {string} name
    */
   tensor(layer, name) {
-    return /** @type {import("../safetensors.js").Tensor} */ (this.tensors.get(`${place(this.kind, layer)}.${name}`));
+    return /** @type {import("../safetensors.js").Tensor} */ (this.tensors.get(`${attentionPath(this.kind, layer)}.${name}`));
   }
 
   /**
    * @param {number} layer
-   * @param {Float32Array} pieces
+   * @param {Float32Array} tokenWeights
    * @param {string} label
    * @returns {MatrixData}
    */
-  matrix(layer, pieces, label) {
+  heatMap(layer, tokenWeights, label) {
     const mask = this.tensor(layer, "mask");
     const [rows, columns] = [this.rows.groups, this.columns.groups];
-    const open = this.isWords
-      ? (/** @type {number} */ row, /** @type {number} */ column) => rows[row].some((each) => columns[column].some((other) => isOpen(mask, each, other)))
-      : (/** @type {number} */ row, /** @type {number} */ column) => isOpen(mask, row, column);
+    const isUnmasked = this.byWord
+      ? (/** @type {number} */ row, /** @type {number} */ column) => rows[row].some((queryToken) => columns[column].some((keyToken) => maskAllows(mask, queryToken, keyToken)))
+      : (/** @type {number} */ row, /** @type {number} */ column) => maskAllows(mask, row, column);
     return {
-      rows: this.rows.texts, columns: this.columns.texts, most: 1, label,
-      values: this.isWords ? this.joined(pieces) : pieces,
-      isOpen: this.kind === "decoder" ? open : undefined,
+      rows: this.rows.texts, columns: this.columns.texts, max: 1, label,
+      values: this.byWord ? this.joinWords(tokenWeights) : tokenWeights,
+      isUnmasked: this.kind === "decoder" ? isUnmasked : undefined,
     };
   }
 
   /**
    * The mean of a word's rows, the sum of its columns.
-   * @param {Float32Array} pieces
+   * @param {Float32Array} tokenWeights
    */
-  joined(pieces) {
+  joinWords(tokenWeights) {
     const width = this.columns.groups.length;
-    const across = pieces.length / this.rows.groups.flat().length;
-    const found = new Float32Array(this.rows.groups.length * width);
-    this.rows.groups.forEach((word, row) => this.columns.groups.forEach((other, column) => {
+    const tokenColumns = tokenWeights.length / this.rows.groups.flat().length;
+    const joinedWeights = new Float32Array(this.rows.groups.length * width);
+    this.rows.groups.forEach((queryWord, row) => this.columns.groups.forEach((keyWord, column) => {
       let sum = 0;
-      for (const each of word) for (const its of other) sum += pieces[each * across + its];
-      found[row * width + column] = sum / word.length;
+      for (const queryToken of queryWord) for (const keyToken of keyWord) sum += tokenWeights[queryToken * tokenColumns + keyToken];
+      joinedWeights[row * width + column] = sum / queryWord.length;
     }));
-    return found;
+    return joinedWeights;
   }
 
   /**
    * The numbers of one row of all layers and heads again, in 32 bits.
    * @param {number} row
    */
-  async refine(row) {
-    const names = Array.from({ length: this.layers }, (_, layer) => `${place(this.kind, layer)}.weights`);
-    for (const piece of this.rows.groups[row]) {
-      const found = await arrays(this.asked, names, { row: piece });
+  async loadExactRow(row) {
+    const names = Array.from({ length: this.layers }, (_, layer) => `${attentionPath(this.kind, layer)}.weights`);
+    for (const token of this.rows.groups[row]) {
+      const tensors = await fetchArrays(this.request, names, { row: token });
       for (let layer = 0; layer < this.layers; layer++) {
         const [heads, width] = this.tensor(layer, "weights").shape.filter((_, axis) => axis !== 1);
-        const exact = /** @type {Float32Array} */ (found.get(names[layer])?.data);
-        for (let head = 0; head < heads; head++) this.pieces(layer, head).set(exact.subarray(head * width, (head + 1) * width), piece * width);
+        const exactWeights = /** @type {Float32Array} */ (tensors.get(names[layer])?.data);
+        for (let head = 0; head < heads; head++) this.tokenWeights(layer, head).set(exactWeights.subarray(head * width, (head + 1) * width), token * width);
       }
     }
-    this.exact.add(row);
-    if (!this.isWords) return;
-    for (const [name, data] of this.known) {
+    this.exactRows.add(row);
+    if (!this.byWord) return;
+    for (const [name, data] of this.heatMaps) {
       const [layer, head] = name.split(".").map(Number);
-      data.values.set(this.joined(this.pieces(layer, head)));
+      data.values.set(this.joinWords(this.tokenWeights(layer, head)));
     }
   }
 
@@ -159,11 +159,11 @@ export class Weights {
    * @param {number} layer
    * @param {number} head
    */
-  async whole(layer, head) {
-    const name = `${place(this.kind, layer)}.weights`;
-    const { shape, data } = /** @type {import("../safetensors.js").Tensor} */ ((await arrays(this.asked, [name])).get(name));
+  async loadExactHead(layer, head) {
+    const name = `${attentionPath(this.kind, layer)}.weights`;
+    const { shape, data } = /** @type {import("../safetensors.js").Tensor} */ ((await fetchArrays(this.request, [name])).get(name));
     const size = shape[1] * shape[2];
-    return this.matrix(layer, /** @type {Float32Array} */ (data).subarray(head * size, (head + 1) * size), this.get(layer, head).label);
+    return this.heatMap(layer, /** @type {Float32Array} */ (data).subarray(head * size, (head + 1) * size), this.get(layer, head).label);
   }
 
   /**
@@ -182,20 +182,20 @@ export class Weights {
  * Where the largest number is.
  * @param {Float32Array} numbers
  */
-export function largestPlace(numbers) {
+export function indexOfMax(numbers) {
   let best = 0;
-  for (let place_ = 1; place_ < numbers.length; place_++) if (numbers[place_] > numbers[best]) best = place_;
+  for (let index = 1; index < numbers.length; index++) if (numbers[index] > numbers[best]) best = index;
   return best;
 }
 
 /**
  * The place of a piece, counted as rows are now, when they are joined into words or taken apart.
- * @param {Weights} weights
+ * @param {AttentionWeights} weights
  * @param {"rows" | "columns"} side
- * @param {number} now
- * @param {boolean} isWords what they shall be
+ * @param {number} index
+ * @param {boolean} byWord what they shall be
  */
-export function carried(weights, side, now, isWords) {
-  const piece = weights[side].groups[now]?.[0] ?? 0;
-  return Math.max(0, sides(weights.trace, weights.kind, isWords)[side === "rows" ? 0 : 1].groups.findIndex((group) => group.includes(piece)));
+export function convertIndex(weights, side, index, byWord) {
+  const token = weights[side].groups[index]?.[0] ?? 0;
+  return Math.max(0, tokenAxes(weights.trace, weights.kind, byWord)[side === "rows" ? 0 : 1].groups.findIndex((group) => group.includes(token)));
 }

@@ -1,27 +1,27 @@
 /** How a translation is written: step by step, by its logits, along a beam, with a teacher and without. */
 
-import { announce, h, refill } from "../dom.js";
-import { csv, tableSvg } from "../export.js";
-import { number, t } from "../page_text.js";
+import { announce, h, replaceContent } from "../dom.js";
+import { tableSvg, toCsv } from "../export.js";
+import { formatNumber, t } from "../page_text.js";
 import { panel } from "../panel.js";
-import { strip } from "../radio_group.js";
-import { isAnother, sentence } from "../sentence_bar.js";
-import { index, set, watch } from "../url_state.js";
-import { tree } from "./decode_beam_tree.js";
-import { choices } from "./decode_probabilities.js";
-import { teacher } from "./decode_teacher_forcing.js";
+import { tokenRadioGroup } from "../radio_group.js";
+import { needsNewTrace, sentenceBar } from "../sentence_bar.js";
+import { onStateChange, setState, stateIndex } from "../url_state.js";
+import { beamTreePanel } from "./decode_beam_tree.js";
+import { probabilitiesPanel } from "./decode_probabilities.js";
+import { teacherForcingPanel } from "./decode_teacher_forcing.js";
 
 /**
- * @typedef {object} Part
+ * @typedef {object} DecodePanel
  * @property {HTMLElement} element
  * @property {(trace: import("../api.js").Trace | null) => void} show
- * @property {(changed: Set<import("../url_state.js").Name>) => void} change
- * @property {() => void} end
+ * @property {(changed: Set<import("../url_state.js").StateKey>) => void} update
+ * @property {() => void} dispose
  */
 
 export const TITLE = { en: "Decode", zh: "解码" };
 
-const WORDS = {
+const TEXTS = {
   lead: {
     en: "The decoder writes one piece at a time. Each time it gives every piece of the vocabulary a number, the softmax makes them probabilities, and a search chooses.",
     zh: "解码器一次写一个词元：每一步给词表里的每个词元打分，softmax 把分数变成概率，再由搜索来选择。",
@@ -48,100 +48,100 @@ const WORDS = {
  * @returns {() => void}
  */
 export function mount(root) {
-  /** @type {Part[]} */
-  const parts = [steps(), choices(), tree(), teacher()];
-  const bar = sentence((trace) => parts.forEach((part) => part.show(trace)));
-  refill(root, h("div", {}, h("h1", {}, t(TITLE)), h("p", { class: "lead" }, t(WORDS.lead))), bar.element, ...parts.map((part) => part.element));
-  const end = watch((changed) => !isAnother(changed) && parts.forEach((part) => part.change(changed)));
+  /** @type {DecodePanel[]} */
+  const panels = [stepsPanel(), probabilitiesPanel(), beamTreePanel(), teacherForcingPanel()];
+  const bar = sentenceBar((trace) => panels.forEach((panel) => panel.show(trace)));
+  replaceContent(root, h("div", {}, h("h1", {}, t(TITLE)), h("p", { class: "lead" }, t(TEXTS.lead))), bar.element, ...panels.map((panel) => panel.element));
+  const stopListening = onStateChange((changed) => !needsNewTrace(changed) && panels.forEach((panel) => panel.update(changed)));
   return () => {
-    end();
-    bar.end();
-    parts.forEach((part) => part.end());
+    stopListening();
+    bar.dispose();
+    panels.forEach((panel) => panel.dispose());
   };
 }
 
 // --- The step that is looked at: a slider, and the translation as far as it is written.
 
-const PACE = 900; // milliseconds a step is shown for when playing
+const STEP_MILLISECONDS = 900; // milliseconds a step is shown for when playing
 
-/** @returns {Part} */
-export function steps() {
+/** @returns {DecodePanel} */
+export function stepsPanel() {
   /** @type {import("../api.js").Trace | null} */
   let trace = null;
   let timer = 0;
-  const slider = h("input", { type: "range", min: 0, max: 0, id: "step", oninput: () => go(Number(slider.value)) });
-  const place = h("output", { for: "step", class: "number" });
-  const play = h("button", { type: "button", class: "quiet", id: "play", onclick: () => (timer ? pause() : start()) }, t(WORDS.play));
-  const said = h("div", { class: "so-far" });
-  const step = (/** @type {number} */ by) => {
+  const slider = h("input", { type: "range", min: 0, max: 0, id: "step", oninput: () => goTo(Number(slider.value)) });
+  const stepText = h("output", { for: "step", class: "number" });
+  const play = h("button", { type: "button", class: "quiet", id: "play", onclick: () => (timer ? pause() : start()) }, t(TEXTS.play));
+  const tokenList = h("div", { class: "so-far" });
+  const move = (/** @type {number} */ by) => {
     pause();
-    go(index("step", 0, count()) + by);
+    goTo(stateIndex("step", 0, stepCount()) + by);
   };
-  const element = panel(t(WORDS.title), [
+  const element = panel(t(TEXTS.title), [
     h("div", { class: "stepper" },
-      h("button", { type: "button", class: "quiet", id: "before", "aria-label": t(WORDS.before), onclick: () => step(-1) }, "←"),
-      h("label", {}, h("span", { class: "note" }, t(WORDS.step)), slider), place,
-      h("button", { type: "button", class: "quiet", id: "next", "aria-label": t(WORDS.next), onclick: () => step(1) }, "→"), play),
-    said,
-  ], { svg: () => tableSvg(t(WORDS.title), rows().map((row) => row.map((cell) => (typeof cell === "number" ? number(cell) : cell)))), data: () => csv(rows()) }, t(WORDS.note));
+      h("button", { type: "button", class: "quiet", id: "before", "aria-label": t(TEXTS.before), onclick: () => move(-1) }, "←"),
+      h("label", {}, h("span", { class: "note" }, t(TEXTS.step)), slider), stepText,
+      h("button", { type: "button", class: "quiet", id: "next", "aria-label": t(TEXTS.next), onclick: () => move(1) }, "→"), play),
+    tokenList,
+  ], { svg: () => tableSvg(t(TEXTS.title), rows().map((row) => row.map((cell) => (typeof cell === "number" ? formatNumber(cell) : cell)))), data: () => toCsv(rows()) }, t(TEXTS.note));
 
-  function count() {
+  function stepCount() {
     return trace?.steps.length ?? 1;
   }
 
-  /** @param {number} to */
-  function go(to) {
-    set({ step: Math.max(0, Math.min(count() - 1, to)) });
+  /** @param {number} step */
+  function goTo(step) {
+    setState({ step: Math.max(0, Math.min(stepCount() - 1, step)) });
   }
 
   function start() {
-    play.textContent = t(WORDS.pause);
-    if (index("step", 0, count()) === count() - 1) go(0);
+    play.textContent = t(TEXTS.pause);
+    if (stateIndex("step", 0, stepCount()) === stepCount() - 1) goTo(0);
     timer = window.setInterval(() => {
-      const here = index("step", 0, count());
-      if (here + 1 < count()) go(here + 1);
+      const step = stateIndex("step", 0, stepCount());
+      if (step + 1 < stepCount()) goTo(step + 1);
       else pause();
-    }, PACE);
+    }, STEP_MILLISECONDS);
   }
 
   function pause() {
     clearInterval(timer);
     timer = 0;
-    play.textContent = t(WORDS.play);
+    play.textContent = t(TEXTS.play);
   }
 
   function rows() {
-    const head = [t(WORDS.step), t(WORDS.read), t(WORDS.wrote), t(WORDS.probability), t(WORDS.rank), t(WORDS.entropy)];
-    return [head, ...(trace?.steps ?? []).map((each, at) => [at, each.read, each.wrote, each.probability, each.rank, each.entropy])];
+    const header = [t(TEXTS.step), t(TEXTS.read), t(TEXTS.wrote), t(TEXTS.probability), t(TEXTS.rank), t(TEXTS.entropy)];
+    return [header, ...(trace?.steps ?? []).map((step, position) => [position, step.read, step.wrote, step.probability, step.rank, step.entropy])];
   }
 
   function draw() {
-    if (!trace) return refill(said);
-    const here = index("step", 0, count());
-    slider.max = String(count() - 1);
-    slider.value = String(here);
-    place.textContent = t(WORDS.of, here, count() - 1);
-    const isInside = said.contains(document.activeElement);
-    refill(said, strip(t(WORDS.pieces), trace.predicted.texts, here, (to) => go(to), (at, button) => button.classList.toggle("future", at > here)));
-    if (isInside) /** @type {HTMLElement | null} */ (said.querySelector("[aria-checked=true]"))?.focus();
+    if (!trace) return replaceContent(tokenList);
+    const step = stateIndex("step", 0, stepCount());
+    slider.max = String(stepCount() - 1);
+    slider.value = String(step);
+    stepText.textContent = t(TEXTS.of, step, stepCount() - 1);
+    const isInside = tokenList.contains(document.activeElement);
+    replaceContent(tokenList, tokenRadioGroup(t(TEXTS.pieces), trace.predicted.texts, step, (chosen) => goTo(chosen), (position, button) => button.classList.toggle("future", position > step)));
+    if (isInside) /** @type {HTMLElement | null} */ (tokenList.querySelector("[aria-checked=true]"))?.focus();
   }
 
-  function tell() {
-    const [here, its] = [index("step", 0, count()), trace?.steps[index("step", 0, count())]];
-    if (its) announce(t(WORDS.told, here, its.read, its.wrote, number(its.probability)));
+  function announceStep() {
+    const [number, step] = [stateIndex("step", 0, stepCount()), trace?.steps[stateIndex("step", 0, stepCount())]];
+    if (step) announce(t(TEXTS.told, number, step.read, step.wrote, formatNumber(step.probability)));
   }
 
   return {
     element,
-    show(found) {
-      trace = found;
+    show(newTrace) {
+      trace = newTrace;
       draw();
     },
-    change(changed) {
+    update(changed) {
       if (!changed.has("step")) return;
       draw();
-      tell();
+      announceStep();
     },
-    end: pause,
+    dispose: pause,
   };
 }

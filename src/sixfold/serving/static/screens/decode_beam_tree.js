@@ -1,17 +1,17 @@
 /** Beam search as a tree that grows from left to right; one node is looked at. */
 
-import { asked, look } from "../api.js";
-import { announce, h, refill, s, settled } from "../dom.js";
-import { standing } from "../export.js";
-import { breadth, cut, number, t } from "../page_text.js";
+import { exploreRequest, fetchExplorer } from "../api.js";
+import { announce, debounce, h, replaceContent, s } from "../dom.js";
+import { serializeSvg } from "../export.js";
+import { formatNumber, t, textWidth, truncate } from "../page_text.js";
 import { panel } from "../panel.js";
-import { get, index, set } from "../url_state.js";
+import { getState, setState, stateIndex } from "../url_state.js";
 
 /** @typedef {"kept" | "pruned" | "ended"} Fate */
-/** @typedef {{id: number, parent: number, step: number, token: number, text: string, logprob: number, total: number, score: number, fate: Fate, is_best: boolean}} Node */
-/** @typedef {{nodes: Node[], hypotheses: {text: string, score: number}[]}} Tree */
+/** @typedef {{id: number, parent: number, step: number, token: number, text: string, logprob: number, total: number, score: number, fate: Fate, is_best: boolean}} BeamNode */
+/** @typedef {{nodes: BeamNode[], hypotheses: {text: string, score: number}[]}} BeamTree */
 
-const WORDS = {
+const TEXTS = {
   title: { en: "The beam", zh: "集束搜索" },
   note: {
     en: "At every step the beam keeps its best beginnings. A node tells a piece and its log-probability; the sum along a path, divided by its length, is the score.",
@@ -32,157 +32,157 @@ const WORDS = {
   score: { en: "Score", zh: "得分" },
 };
 
-/** @type {Record<Fate, import("../page_text.js").Words>} */
-const FATES = { kept: WORDS.kept, pruned: WORDS.cut, ended: WORDS.ended };
+/** @type {Record<Fate, import("../page_text.js").BilingualText>} */
+const FATES = { kept: TEXTS.kept, pruned: TEXTS.cut, ended: TEXTS.ended };
 
-/** @returns {import("./decode.js").Part} */
-export function tree() {
-  /** @type {Tree | null} */
-  let found = null;
-  /** @type {Layout | null} */
-  let where = null;
-  let [turn, selected] = [0, 0];
-  const beam = h("input", { type: "range", id: "beam", min: 1, max: 8, step: 1, oninput: () => set({ beam: beam.value }) });
-  const wide = h("output", { for: "beam", class: "number" });
-  const pruned = h("input", { type: "checkbox", id: "pruned", checked: true, onchange: () => place() });
-  const told = h("output", { class: "told", id: "node" });
-  const drawn = h("div", { class: "beam-tree", id: "tree", tabindex: 0, role: "img", "aria-label": t(WORDS.tree), onkeydown: walk });
-  const box = h("div", { class: "scroll" }, drawn);
+/** @returns {import("./decode.js").DecodePanel} */
+export function beamTreePanel() {
+  /** @type {BeamTree | null} */
+  let tree = null;
+  /** @type {TreeLayout | null} */
+  let treeLayout = null;
+  let [latestNumber, selected] = [0, 0];
+  const beam = h("input", { type: "range", id: "beam", min: 1, max: 8, step: 1, oninput: () => setState({ beam: beam.value }) });
+  const beamSize = h("output", { for: "beam", class: "number" });
+  const showPruned = h("input", { type: "checkbox", id: "pruned", checked: true, onchange: () => updateLayout() });
+  const nodeText = h("output", { class: "told", id: "node" });
+  const canvas = h("div", { class: "beam-tree", id: "tree", tabindex: 0, role: "img", "aria-label": t(TEXTS.tree), onkeydown: moveSelection });
+  const viewport = h("div", { class: "scroll" }, canvas);
   const hypotheses = h("table", { id: "hypotheses" });
-  const element = panel(t(WORDS.title), [
-    h("div", { class: "controls beam-controls" }, h("label", {}, t(WORDS.beam), beam, wide), h("label", {}, pruned, t(WORDS.pruned)), h("span", { class: "note" }, t(WORDS.keys))),
-    box, told, h("h3", {}, t(WORDS.found)), h("div", { class: "scroll short-list", tabindex: 0, role: "region", "aria-label": t(WORDS.found) }, hypotheses),
-  ], { svg: () => (found && where ? standing(picture(found.nodes, where, selected)) : "<svg/>"), data: () => found ?? {} }, t(WORDS.note));
+  const element = panel(t(TEXTS.title), [
+    h("div", { class: "controls beam-controls" }, h("label", {}, t(TEXTS.beam), beam, beamSize), h("label", {}, showPruned, t(TEXTS.pruned)), h("span", { class: "note" }, t(TEXTS.keys))),
+    viewport, nodeText, h("h3", {}, t(TEXTS.found)), h("div", { class: "scroll short-list", tabindex: 0, role: "region", "aria-label": t(TEXTS.found) }, hypotheses),
+  ], { svg: () => (tree && treeLayout ? serializeSvg(drawTree(tree.nodes, treeLayout, selected)) : "<svg/>"), data: () => tree ?? {} }, t(TEXTS.note));
 
-  box.addEventListener("scroll", () => requestAnimationFrame(draw));
+  viewport.addEventListener("scroll", () => requestAnimationFrame(draw));
   const observer = new ResizeObserver(() => draw());
-  observer.observe(box);
-  drawn.addEventListener("click", (event) => choose(under(event)));
-  drawn.addEventListener("pointerover", (event) => under(event) !== null && tell(under(event)));
-  drawn.addEventListener("pointerleave", () => tell(selected));
+  observer.observe(viewport);
+  canvas.addEventListener("click", (event) => selectNode(nodeUnder(event)));
+  canvas.addEventListener("pointerover", (event) => nodeUnder(event) !== null && showNode(nodeUnder(event)));
+  canvas.addEventListener("pointerleave", () => showNode(selected));
 
   /** @param {import("../api.js").Trace | null} trace */
   async function load(trace) {
-    const mine = ++turn;
-    beam.value = get("beam");
-    wide.textContent = String(width());
-    if (!trace) return refill(drawn), refill(hypotheses);
+    const requestNumber = ++latestNumber;
+    beam.value = getState("beam");
+    beamSize.textContent = String(beamWidth());
+    if (!trace) return replaceContent(canvas), replaceContent(hypotheses);
     element.setAttribute("aria-busy", "true");
-    told.textContent = t(WORDS.wait);
-    const answer = await look("beam", { ...asked(), beam: width() }).catch((error) => {
-      if (mine === turn) told.textContent = String(error.message);
+    nodeText.textContent = t(TEXTS.wait);
+    const result = await fetchExplorer("beam", { ...exploreRequest(), beam: beamWidth() }).catch((error) => {
+      if (requestNumber === latestNumber) nodeText.textContent = String(error.message);
       return null;
     });
-    if (mine !== turn) return;
+    if (requestNumber !== latestNumber) return;
     element.removeAttribute("aria-busy");
-    found = answer;
-    if (!found) return;
-    selected = winner() ?? 0;
-    refill(hypotheses, h("thead", {}, h("tr", {}, ["", t(WORDS.text), t(WORDS.score)].map((each) => h("th", { scope: "col" }, each || "#")))),
-      h("tbody", {}, found.hypotheses.map((each, rank) => h("tr", {}, h("td", {}, rank), h("td", {}, each.text), h("td", {}, number(each.score))))));
-    box.scrollLeft = 0;
-    place();
-    choose(selected, false);
+    tree = result;
+    if (!tree) return;
+    selected = bestNodeOfStep() ?? 0;
+    replaceContent(hypotheses, h("thead", {}, h("tr", {}, ["", t(TEXTS.text), t(TEXTS.score)].map((title) => h("th", { scope: "col" }, title || "#")))),
+      h("tbody", {}, tree.hypotheses.map((hypothesis, rank) => h("tr", {}, h("td", {}, rank), h("td", {}, hypothesis.text), h("td", {}, formatNumber(hypothesis.score))))));
+    viewport.scrollLeft = 0;
+    updateLayout();
+    selectNode(selected, false);
   }
 
   /** The node on the winning path that was written at the current step. */
-  function winner() {
-    const step = Number(get("step")) + 1;
-    return found?.nodes.find((node) => node.is_best && node.step === step)?.id ?? null;
+  function bestNodeOfStep() {
+    const step = Number(getState("step")) + 1;
+    return tree?.nodes.find((node) => node.is_best && node.step === step)?.id ?? null;
   }
 
-  function width() {
-    return Math.max(1, index("beam", 4, 9));
+  function beamWidth() {
+    return Math.max(1, stateIndex("beam", 4, 9));
   }
 
-  function place() {
-    if (!found) return;
-    where = layout(found.nodes, pruned.checked);
-    if (!where.places.has(selected)) selected = 0;
-    drawn.style.width = `${where.width}px`;
-    drawn.style.height = `${where.height}px`;
+  function updateLayout() {
+    if (!tree) return;
+    treeLayout = layoutTree(tree.nodes, showPruned.checked);
+    if (!treeLayout.positions.has(selected)) selected = 0;
+    canvas.style.width = `${treeLayout.width}px`;
+    canvas.style.height = `${treeLayout.height}px`;
     draw();
-    tell(selected);
+    showNode(selected);
   }
 
   /** Only what can be seen: a long sentence has thousands of nodes. */
   function draw() {
-    if (!found || !where) return;
-    const first = Math.floor(box.scrollLeft / WIDTH) - 1;
-    refill(drawn, picture(found.nodes, where, selected, [first, first + Math.ceil(box.clientWidth / WIDTH) + 3]));
+    if (!tree || !treeLayout) return;
+    const first = Math.floor(viewport.scrollLeft / STEP_WIDTH) - 1;
+    replaceContent(canvas, drawTree(tree.nodes, treeLayout, selected, [first, first + Math.ceil(viewport.clientWidth / STEP_WIDTH) + 3]));
   }
 
   /** @param {Event} event */
-  function under(event) {
+  function nodeUnder(event) {
     const group = /** @type {Element} */ (event.target).closest("[data-node]");
     return group ? Number(group.getAttribute("data-node")) : null;
   }
 
   /** @param {number | null} id */
   function describe(id) {
-    const node = found?.nodes[id ?? -1];
+    const node = tree?.nodes[id ?? -1];
     if (!node) return "";
-    const fate = node.is_best ? `${t(WORDS.best)}, ${t(FATES[node.fate])}` : t(FATES[node.fate]);
-    return t(WORDS.told, node.text, number(node.logprob), number(node.total), number(node.score), fate);
+    const fate = node.is_best ? `${t(TEXTS.best)}, ${t(FATES[node.fate])}` : t(FATES[node.fate]);
+    return t(TEXTS.told, node.text, formatNumber(node.logprob), formatNumber(node.total), formatNumber(node.score), fate);
   }
 
   /** @param {number | null} id */
-  function tell(id) {
-    told.textContent = describe(id);
+  function showNode(id) {
+    nodeText.textContent = describe(id);
   }
 
   /**
    * @param {number | null} id
-   * @param {boolean} [isSaid]
+   * @param {boolean} [isAnnounced]
    */
-  function choose(id, isSaid = true) {
-    if (id === null || !where) return;
+  function selectNode(id, isAnnounced = true) {
+    if (id === null || !treeLayout) return;
     selected = id;
-    const at = where.places.get(id);
-    if (at && (at.x < box.scrollLeft || at.x + WIDTH > box.scrollLeft + box.clientWidth)) box.scrollLeft = at.x - box.clientWidth / 2;
+    const position = treeLayout.positions.get(id);
+    if (position && (position.x < viewport.scrollLeft || position.x + STEP_WIDTH > viewport.scrollLeft + viewport.clientWidth)) viewport.scrollLeft = position.x - viewport.clientWidth / 2;
     draw();
-    tell(id);
-    if (isSaid) announce(describe(id));
+    showNode(id);
+    if (isAnnounced) announce(describe(id));
   }
 
   /** @param {KeyboardEvent} event */
-  function walk(event) {
-    if (!found || !where) return;
-    const node = found.nodes[selected];
-    const seen = found.nodes.filter((each) => where?.places.has(each.id));
-    const abreast = seen.filter((each) => each.step === node.step).map((each) => each.id);
-    const children = seen.filter((each) => each.parent === selected);
+  function moveSelection(event) {
+    if (!tree || !treeLayout) return;
+    const node = tree.nodes[selected];
+    const visible = tree.nodes.filter((node) => treeLayout?.positions.has(node.id));
+    const sameStep = visible.filter(({ step }) => step === node.step).map(({ id }) => id);
+    const children = visible.filter((node) => node.parent === selected);
     /** @type {Record<string, number | undefined>} */
-    const to = {
+    const targets = {
       ArrowLeft: node.parent < 0 ? undefined : node.parent,
-      ArrowRight: (children.find((each) => each.is_best) ?? children[0])?.id,
-      ArrowUp: abreast[abreast.indexOf(selected) - 1],
-      ArrowDown: abreast[abreast.indexOf(selected) + 1],
+      ArrowRight: (children.find((node) => node.is_best) ?? children[0])?.id,
+      ArrowUp: sameStep[sameStep.indexOf(selected) - 1],
+      ArrowDown: sameStep[sameStep.indexOf(selected) + 1],
       Home: 0,
-      End: Math.max(...seen.filter((each) => each.is_best).map((each) => each.id)),
+      End: Math.max(...visible.filter((node) => node.is_best).map((node) => node.id)),
     };
-    if (!(event.key in to)) return;
+    if (!(event.key in targets)) return;
     event.preventDefault();
-    choose(to[event.key] ?? null);
+    selectNode(targets[event.key] ?? null);
   }
 
   /** @type {import("../api.js").Trace | null} */
-  let last = null;
-  const again = settled(250, () => load(last));
+  let latestTrace = null;
+  const reload = debounce(250, () => load(latestTrace));
   return {
     element,
     show(trace) {
-      last = trace;
+      latestTrace = trace;
       load(trace);
     },
-    change(changed) {
-      if (changed.has("step")) choose(winner(), false);
+    update(changed) {
+      if (changed.has("step")) selectNode(bestNodeOfStep(), false);
       if (!changed.has("beam")) return;
-      wide.textContent = String(width());
-      again();
+      beamSize.textContent = String(beamWidth());
+      reload();
     },
-    end() {
-      turn++;
+    dispose() {
+      latestNumber++;
       observer.disconnect();
     },
   };
@@ -190,76 +190,76 @@ export function tree() {
 
 // --- Where the nodes of a beam stand, and their picture: a column for each step, the likeliest on top.
 
-/** @typedef {{places: Map<number, {x: number, y: number}>, width: number, height: number, steps: number}} Layout */
+/** @typedef {{positions: Map<number, {x: number, y: number}>, width: number, height: number, steps: number}} TreeLayout */
 
-export const WIDTH = 152; // of a step
-const [NODE, HEIGHT, LANE, MARGIN] = [120, 32, 44, 8];
+export const STEP_WIDTH = 152; // of a step
+const [NODE_WIDTH, NODE_HEIGHT, ROW_HEIGHT, MARGIN] = [120, 32, 44, 8];
 
 /**
- * @param {Node[]} nodes
- * @param {boolean} hasPruned
- * @returns {Layout}
+ * @param {BeamNode[]} nodes
+ * @param {boolean} includesPruned
+ * @returns {TreeLayout}
  */
-export function layout(nodes, hasPruned) {
-  const places = new Map();
+export function layoutTree(nodes, includesPruned) {
+  const positions = new Map();
   /** @type {number[]} */
-  const taken = [];
+  const rowsUsed = [];
   for (const node of nodes) {
-    if (node.fate === "pruned" && !hasPruned && !node.is_best) continue;
-    const lane = taken[node.step] ?? 0;
-    taken[node.step] = lane + 1;
-    places.set(node.id, { x: MARGIN + node.step * WIDTH, y: MARGIN + lane * LANE });
+    if (node.fate === "pruned" && !includesPruned && !node.is_best) continue;
+    const row = rowsUsed[node.step] ?? 0;
+    rowsUsed[node.step] = row + 1;
+    positions.set(node.id, { x: MARGIN + node.step * STEP_WIDTH, y: MARGIN + row * ROW_HEIGHT });
   }
-  return { places, width: taken.length * WIDTH + MARGIN, height: Math.max(...taken) * LANE + MARGIN, steps: taken.length };
+  return { positions, width: rowsUsed.length * STEP_WIDTH + MARGIN, height: Math.max(...rowsUsed) * ROW_HEIGHT + MARGIN, steps: rowsUsed.length };
 }
 
 /**
  * Colours are the page's variables.
- * @param {Node[]} nodes
- * @param {Layout} where
+ * @param {BeamNode[]} nodes
+ * @param {TreeLayout} treeLayout
  * @param {number} selected
  * @param {[number, number]} [steps] only those from … to …
  */
-export function picture(nodes, where, selected, steps = [0, where.steps]) {
-  const seen = nodes.filter((node) => where.places.has(node.id) && node.step >= steps[0] && node.step <= steps[1]);
-  const lines = seen.filter((node) => node.parent >= 0).sort((one, other) => Number(one.is_best) - Number(other.is_best));
-  return s("svg", { xmlns: "http://www.w3.org/2000/svg", width: where.width, height: where.height, "font-size": 13, "font-family": "var(--sans)", "aria-hidden": "true" },
+export function drawTree(nodes, treeLayout, selected, steps = [0, treeLayout.steps]) {
+  const visible = nodes.filter((node) => treeLayout.positions.has(node.id) && node.step >= steps[0] && node.step <= steps[1]);
+  const children = visible.filter((node) => node.parent >= 0).sort((first, second) => Number(first.is_best) - Number(second.is_best));
+  return s("svg", { xmlns: "http://www.w3.org/2000/svg", width: treeLayout.width, height: treeLayout.height, "font-size": 13, "font-family": "var(--sans)", "aria-hidden": "true" },
     s("rect", { width: "100%", height: "100%", fill: "var(--card)" }),
-    lines.map((node) => line(node, where)), seen.map((node) => box(node, where, node.id === selected)));
+    children.map((node) => drawEdge(node, treeLayout)), visible.map((node) => drawNode(node, treeLayout, node.id === selected)));
 }
 
 /**
- * @param {Node} node
- * @param {Layout} where
+ * @param {BeamNode} node
+ * @param {TreeLayout} treeLayout
  */
-function line(node, where) {
-  const [from, to] = [where.places.get(node.parent), where.places.get(node.id)];
+function drawEdge(node, treeLayout) {
+  const [from, to] = [treeLayout.positions.get(node.parent), treeLayout.positions.get(node.id)];
   if (!from || !to) return null;
-  const [x, y, middle] = [from.x + NODE, from.y + HEIGHT / 2, (from.x + NODE + to.x) / 2];
+  const [x, y, middle] = [from.x + NODE_WIDTH, from.y + NODE_HEIGHT / 2, (from.x + NODE_WIDTH + to.x) / 2];
   return s("path", {
-    d: `M${x} ${y}C${middle} ${y} ${middle} ${to.y + HEIGHT / 2} ${to.x} ${to.y + HEIGHT / 2}`, fill: "none",
+    d: `M${x} ${y}C${middle} ${y} ${middle} ${to.y + NODE_HEIGHT / 2} ${to.x} ${to.y + NODE_HEIGHT / 2}`, fill: "none",
     stroke: node.is_best ? "var(--accent)" : node.fate === "pruned" ? "var(--line)" : "var(--ink-2)",
     "stroke-width": node.is_best ? 3 : 1, "stroke-dasharray": node.fate === "pruned" ? "3 3" : null,
   });
 }
 
 /**
- * @param {Node} node
- * @param {Layout} where
+ * @param {BeamNode} node
+ * @param {TreeLayout} treeLayout
  * @param {boolean} isSelected
  */
-function box(node, where, isSelected) {
-  const { x, y } = /** @type {{x: number, y: number}} */ (where.places.get(node.id));
+function drawNode(node, treeLayout, isSelected) {
+  const { x, y } = /** @type {{x: number, y: number}} */ (treeLayout.positions.get(node.id));
   const isPruned = node.fate === "pruned";
-  const ink = node.is_best ? "var(--on-accent)" : isPruned ? "var(--ink-2)" : "var(--ink)";
-  const chance = node.parent < 0 ? "" : node.logprob.toFixed(2).replace("-", "−");
+  const textColour = node.is_best ? "var(--on-accent)" : isPruned ? "var(--ink-2)" : "var(--ink)";
+  const logprob = node.parent < 0 ? "" : node.logprob.toFixed(2).replace("-", "−");
   return s("g", { "data-node": node.id, "data-fate": node.fate, "data-best": node.is_best ? "true" : null, transform: `translate(${x} ${y})` },
     s("rect", {
-      width: NODE, height: HEIGHT, rx: 8, fill: node.is_best ? "var(--accent)" : "var(--card)",
+      width: NODE_WIDTH, height: NODE_HEIGHT, rx: 8, fill: node.is_best ? "var(--accent)" : "var(--card)",
       stroke: isSelected ? "var(--accent-2)" : node.is_best ? "var(--accent)" : isPruned ? "var(--line)" : "var(--ink-2)",
       "stroke-width": isSelected ? 3 : 1, "stroke-dasharray": isPruned && !isSelected ? "3 3" : null,
     }),
-    s("text", { x: 10, y: 21, fill: ink }, cut(node.text, 14 - breadth(chance))),
-    s("text", { x: NODE - 10, y: 21, fill: ink, "text-anchor": "end" }, chance),
-    node.fate === "ended" && s("rect", { x: NODE + 4, y: 8, width: 4, height: HEIGHT - 16, rx: 2, fill: node.is_best ? "var(--accent)" : "var(--ink-2)" }));
+    s("text", { x: 10, y: 21, fill: textColour }, truncate(node.text, 14 - textWidth(logprob))),
+    s("text", { x: NODE_WIDTH - 10, y: 21, fill: textColour, "text-anchor": "end" }, logprob),
+    node.fate === "ended" && s("rect", { x: NODE_WIDTH + 4, y: 8, width: 4, height: NODE_HEIGHT - 16, rx: 2, fill: node.is_best ? "var(--accent)" : "var(--ink-2)" }));
 }

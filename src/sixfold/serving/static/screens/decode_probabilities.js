@@ -1,14 +1,14 @@
 /** One step: the logits of the likeliest pieces, what the softmax makes of them, and where sampling would cut. */
 
-import { arrays, asked } from "../api.js";
-import { h, refill } from "../dom.js";
-import { csv, tableSvg } from "../export.js";
+import { exploreRequest, fetchArrays } from "../api.js";
+import { h, replaceContent } from "../dom.js";
+import { tableSvg, toCsv } from "../export.js";
 import { formula } from "../formula.js";
-import { number, t } from "../page_text.js";
+import { formatNumber, t } from "../page_text.js";
 import { panel } from "../panel.js";
-import { get, index, set } from "../url_state.js";
+import { getState, setState, stateIndex } from "../url_state.js";
 
-const WORDS = {
+const TEXTS = {
   title: { en: "Logits, softmax, choice", zh: "分数、softmax 与选择" },
   temperature: { en: "Temperature", zh: "温度" },
   topK: { en: "Top-k", zh: "取前 k 个" },
@@ -27,7 +27,7 @@ const WORDS = {
   bits: { en: "{0} bits", zh: "{0} 比特" },
 };
 
-/** @typedef {{text: string, rank: number, logit: number, probability: number, isWritten: boolean}} Row */
+/** @typedef {{text: string, rank: number, logit: number, probability: number, isWritten: boolean}} TokenRow */
 
 /**
  * All probabilities at this temperature; in 64 bits, as JavaScript counts.
@@ -42,105 +42,105 @@ export function softmax(logits, temperature) {
   return powers.map((power) => power / sum);
 }
 
-/** @returns {import("./decode.js").Part} */
-export function choices() {
+/** @returns {import("./decode.js").DecodePanel} */
+export function probabilitiesPanel() {
   /** @type {import("../api.js").Trace | null} */
   let trace = null;
   /** @type {Float32Array | null} */
   let logits = null;
-  let [turn, place] = [0, 0];
-  /** @type {Row[]} */
+  let [latestNumber, shownStep] = [0, 0];
+  /** @type {TokenRow[]} */
   let rows = [];
   const facts = h("dl", { class: "facts", id: "facts" });
   const bars = h("table", { class: "choices", id: "choices" });
   const controls = [
-    slider("temperature", WORDS.temperature, 0.1, 3, 0.05),
-    slider("topK", WORDS.topK, 1, 10, 1),
-    slider("topP", WORDS.topP, 0.05, 1, 0.05),
+    slider("temperature", TEXTS.temperature, 0.1, 3, 0.05),
+    slider("topK", TEXTS.topK, 1, 10, 1),
+    slider("topP", TEXTS.topP, 0.05, 1, 0.05),
   ];
-  const element = panel(t(WORDS.title), [
+  const element = panel(t(TEXTS.title), [
     formula("\\softmax{(z)}_i = \\frac{e^{z_i / T}}{Σ_j e^{z_j / T}}"),
-    h("div", { class: "sliders" }, controls.map((each) => each.element)), facts, bars,
-  ], { svg, data: () => csv(cells()) });
+    h("div", { class: "sliders" }, controls.map((control) => control.element)), facts, bars,
+  ], { svg, data: () => toCsv(cells()) });
 
   async function load() {
-    const mine = ++turn;
+    const requestNumber = ++latestNumber;
     if (!trace) return draw();
-    const row = index("step", 0, trace.steps.length);
-    const found = await arrays(asked(), ["logits"], { row }).catch(() => null);
-    if (mine !== turn) return;
-    place = row;
-    logits = /** @type {Float32Array | undefined} */ (found?.get("logits")?.data) ?? null;
+    const step = stateIndex("step", 0, trace.steps.length);
+    const tensors = await fetchArrays(exploreRequest(), ["logits"], { row: step }).catch(() => null);
+    if (requestNumber !== latestNumber) return;
+    shownStep = step;
+    logits = /** @type {Float32Array | undefined} */ (tensors?.get("logits")?.data) ?? null;
     draw();
   }
 
   function draw() {
-    controls.forEach((each) => each.draw());
-    if (!trace || !logits) return refill(bars), refill(facts);
-    const [step, wrote] = [trace.steps[place], trace.predicted.ids[place]];
-    const chances = softmax(logits, Number(get("temperature")) || 1);
-    rows = step.choices.map((each, rank) => ({ text: each.text, rank, logit: each.logit, probability: chances[each.id], isWritten: each.id === wrote }));
+    controls.forEach((control) => control.draw());
+    if (!trace || !logits) return replaceContent(bars), replaceContent(facts);
+    const [step, writtenId] = [trace.steps[shownStep], trace.predicted.ids[shownStep]];
+    const probabilities = softmax(logits, Number(getState("temperature")) || 1);
+    rows = step.choices.map((choice, rank) => ({ text: choice.text, rank, logit: choice.logit, probability: probabilities[choice.id], isWritten: choice.id === writtenId }));
     if (!rows.some((row) => row.isWritten))
-      rows.push({ text: step.wrote, rank: step.rank, logit: logits[wrote], probability: chances[wrote], isWritten: true });
-    const bits = chances.reduce((sum, chance) => sum - (chance > 0 ? chance * Math.log2(chance) : 0), 0);
-    refill(facts,
-      fact(t(WORDS.wrote), step.wrote, "wrote"), fact(t(WORDS.rank), String(step.rank), "rank"),
-      fact(t(WORDS.entropy, logits.length.toLocaleString("en")), t(WORDS.bits, number(bits)), "entropy"));
-    refill(bars,
-      h("thead", {}, h("tr", {}, [WORDS.piece, WORDS.logit, WORDS.probability].map((each) => h("th", { scope: "col" }, t(each))))),
-      h("tbody", {}, body(kept(chances, Number(get("topP"))))));
+      rows.push({ text: step.wrote, rank: step.rank, logit: logits[writtenId], probability: probabilities[writtenId], isWritten: true });
+    const bits = probabilities.reduce((sum, probability) => sum - (probability > 0 ? probability * Math.log2(probability) : 0), 0);
+    replaceContent(facts,
+      fact(t(TEXTS.wrote), step.wrote, "wrote"), fact(t(TEXTS.rank), String(step.rank), "rank"),
+      fact(t(TEXTS.entropy, logits.length.toLocaleString("en")), t(TEXTS.bits, formatNumber(bits)), "entropy"));
+    replaceContent(bars,
+      h("thead", {}, h("tr", {}, [TEXTS.piece, TEXTS.logit, TEXTS.probability].map((title) => h("th", { scope: "col" }, t(title))))),
+      h("tbody", {}, tableRows(nucleusSize(probabilities, Number(getState("topP"))))));
   }
 
-  /** @param {number} nucleus how many pieces top-p keeps */
-  function body(nucleus) {
-    const most = Math.max(...rows.map((row) => Math.abs(row.logit)), 1e-9);
-    const highest = Math.max(...rows.map((row) => row.probability), 1e-9);
-    const k = index("topK", 5, 11);
+  /** @param {number} nucleusSize how many pieces top-p keeps */
+  function tableRows(nucleusSize) {
+    const maxLogit = Math.max(...rows.map((row) => Math.abs(row.logit)), 1e-9);
+    const maxProbability = Math.max(...rows.map((row) => row.probability), 1e-9);
+    const topK = stateIndex("topK", 5, 11);
     return [
-      ...rows.flatMap((row, at) => [
+      ...rows.flatMap((row, index) => [
         h("tr", { class: row.isWritten ? "written" : "", dataset: { rank: row.rank } },
-          h("th", { scope: "row" }, h("span", { class: "cell-word" }, row.text), row.rank === 0 && h("span", { class: "badge" }, t(WORDS.greedy)),
-            row.isWritten && h("span", { class: "badge chosen" }, t(WORDS.written))),
-          bar(row.logit, Math.abs(row.logit) / most, row.logit < 0), bar(row.probability, row.probability / highest, false)),
-        at === k - 1 && line(t(WORDS.cutK, k), "k"),
-        at === nucleus - 1 && line(t(WORDS.cutP, get("topP"), nucleus), "p"),
+          h("th", { scope: "row" }, h("span", { class: "cell-word" }, row.text), row.rank === 0 && h("span", { class: "badge" }, t(TEXTS.greedy)),
+            row.isWritten && h("span", { class: "badge chosen" }, t(TEXTS.written))),
+          barCell(row.logit, Math.abs(row.logit) / maxLogit, row.logit < 0), barCell(row.probability, row.probability / maxProbability, false)),
+        index === topK - 1 && cutoffRow(t(TEXTS.cutK, topK), "k"),
+        index === nucleusSize - 1 && cutoffRow(t(TEXTS.cutP, getState("topP"), nucleusSize), "p"),
       ]),
-      nucleus > rows.length && line(t(WORDS.beyond, get("topP"), nucleus.toLocaleString("en")), "p"),
-    ].filter((each) => each !== false);
+      nucleusSize > rows.length && cutoffRow(t(TEXTS.beyond, getState("topP"), nucleusSize.toLocaleString("en")), "p"),
+    ].filter((row) => row !== false);
   }
 
   /** @returns {(string | number)[][]} */
   function cells() {
-    return [[t(WORDS.rank), t(WORDS.piece), t(WORDS.logit), t(WORDS.probability)], ...rows.map((row) => [row.rank, row.text, row.logit, row.probability])];
+    return [[t(TEXTS.rank), t(TEXTS.piece), t(TEXTS.logit), t(TEXTS.probability)], ...rows.map((row) => [row.rank, row.text, row.logit, row.probability])];
   }
 
   function svg() {
-    const [most, highest] = [Math.max(...rows.map((row) => Math.abs(row.logit))), Math.max(...rows.map((row) => row.probability))];
-    return tableSvg(`${t(WORDS.title)} · T = ${get("temperature")}`, [[t(WORDS.piece), t(WORDS.logit), t(WORDS.probability)],
-      ...rows.map((row) => [row.text, { text: number(row.logit), part: Math.abs(row.logit) / most }, { text: number(row.probability), part: row.probability / highest }])]);
+    const [maxLogit, maxProbability] = [Math.max(...rows.map((row) => Math.abs(row.logit))), Math.max(...rows.map((row) => row.probability))];
+    return tableSvg(`${t(TEXTS.title)} · T = ${getState("temperature")}`, [[t(TEXTS.piece), t(TEXTS.logit), t(TEXTS.probability)],
+      ...rows.map((row) => [row.text, { text: formatNumber(row.logit), fraction: Math.abs(row.logit) / maxLogit }, { text: formatNumber(row.probability), fraction: row.probability / maxProbability }])]);
   }
 
   return {
     element,
-    show(found) {
-      [trace, logits] = [found, null];
+    show(newTrace) {
+      [trace, logits] = [newTrace, null];
       load();
     },
-    change(changed) {
+    update(changed) {
       if (changed.has("step")) load();
       else if (["temperature", "topK", "topP"].some((name) => changed.has(/** @type {any} */ (name)))) draw();
     },
-    end: () => turn++,
+    dispose: () => latestNumber++,
   };
 }
 
 /**
  * How many of the likeliest are needed to reach this share.
- * @param {Float64Array} chances
+ * @param {Float64Array} probabilities
  * @param {number} share
  */
-function kept(chances, share) {
-  const sorted = chances.slice().sort();
+function nucleusSize(probabilities, share) {
+  const sorted = probabilities.slice().sort();
   let [sum, count] = [0, 0];
   while (count < sorted.length && sum < share - 1e-12) sum += sorted[sorted.length - 1 - count++];
   return Math.max(1, count);
@@ -148,39 +148,39 @@ function kept(chances, share) {
 
 /**
  * @param {"temperature" | "topK" | "topP"} name
- * @param {import("../page_text.js").Words} words
- * @param {number} least
- * @param {number} most
+ * @param {import("../page_text.js").BilingualText} label
+ * @param {number} min
+ * @param {number} max
  * @param {number} step
  */
-function slider(name, words, least, most, step) {
-  const input = h("input", { type: "range", id: name, min: least, max: most, step, value: get(name), oninput: () => set({ [name]: input.value }) });
+function slider(name, label, min, max, step) {
+  const input = h("input", { type: "range", id: name, min, max, step, value: getState(name), oninput: () => setState({ [name]: input.value }) });
   const output = h("output", { for: name, class: "number" });
   return {
-    element: h("label", {}, h("span", { class: "note" }, t(words)), input, output),
+    element: h("label", {}, h("span", { class: "note" }, t(label)), input, output),
     draw() {
-      input.value = get(name);
-      output.textContent = get(name);
+      input.value = getState(name);
+      output.textContent = getState(name);
     },
   };
 }
 
 /**
  * @param {number} value
- * @param {number} part
+ * @param {number} fraction
  * @param {boolean} isNegative
  */
-function bar(value, part, isNegative) {
+function barCell(value, fraction, isNegative) {
   return h("td", { dataset: { value } }, h("div", { class: "bar-cell" },
-    h("span", { class: "rail" }, h("span", { class: isNegative ? "fill negative" : "fill", style: { width: `${(100 * part).toFixed(2)}%` } })),
-    h("span", { class: "number" }, number(value))));
+    h("span", { class: "rail" }, h("span", { class: isNegative ? "fill negative" : "fill", style: { width: `${(100 * fraction).toFixed(2)}%` } })),
+    h("span", { class: "number" }, formatNumber(value))));
 }
 
 /**
  * @param {string} text
  * @param {string} cut
  */
-function line(text, cut) {
+function cutoffRow(text, cut) {
   return h("tr", { class: "cutoff", dataset: { cut } }, h("td", { colspan: 3 }, text));
 }
 

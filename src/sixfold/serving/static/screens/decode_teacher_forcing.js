@@ -1,13 +1,13 @@
 /** The translation as a teacher dictates it, what the model would have written at each place, and what it writes alone. */
 
-import { asked, look } from "../api.js";
-import { h, refill } from "../dom.js";
-import { csv, tableSvg } from "../export.js";
-import { number, t } from "../page_text.js";
+import { exploreRequest, fetchExplorer } from "../api.js";
+import { h, replaceContent } from "../dom.js";
+import { tableSvg, toCsv } from "../export.js";
+import { formatNumber, t } from "../page_text.js";
 import { panel } from "../panel.js";
-import { get, index } from "../url_state.js";
+import { getState, stateIndex } from "../url_state.js";
 
-const WORDS = {
+const TEXTS = {
   title: { en: "With a teacher and without", zh: "有教师与无教师" },
   own: {
     en: "No translation is given above, so the teacher dictates what the model's own beam search found. Give one to see where the model would have gone another way.",
@@ -31,78 +31,78 @@ const WORDS = {
   says: { en: "Running free it says: {0}", zh: "自由运行的译文：{0}" },
 };
 
-/** @typedef {{text: string, probability: number, rank: number, differs: boolean}} Cell */
+/** @typedef {{text: string, probability: number, rank: number, differs: boolean}} StepCell */
 
-/** @returns {import("./decode.js").Part} */
-export function teacher() {
+/** @returns {import("./decode.js").DecodePanel} */
+export function teacherForcingPanel() {
   /** @type {import("../api.js").Trace | null} */
   let trace = null;
   /** @type {{steps: import("../api.js").Step[]} | null} */
-  let free = null;
-  let turn = 0;
+  let freeRun = null;
+  let latestNumber = 0;
   const note = h("p", { class: "note" });
   const table = h("table", { class: "teacher", id: "teacher" });
-  const says = h("p", { id: "free" });
-  const element = panel(t(WORDS.title), [
-    note, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": t(WORDS.table) }, table), says, h("p", { class: "note" }, t(WORDS.exposure)),
-  ], { svg: () => tableSvg(t(WORDS.title), transposed().map((row) => row.map(String))), data: () => csv(transposed()) });
+  const freeRunText = h("p", { id: "free" });
+  const element = panel(t(TEXTS.title), [
+    note, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": t(TEXTS.table) }, table), freeRunText, h("p", { class: "note" }, t(TEXTS.exposure)),
+  ], { svg: () => tableSvg(t(TEXTS.title), stepRows().map((row) => row.map(String))), data: () => toCsv(stepRows()) });
 
-  /** @param {import("../api.js").Trace | null} found */
-  async function show(found) {
-    const mine = ++turn;
-    [trace, free] = [found, null];
+  /** @param {import("../api.js").Trace | null} newTrace */
+  async function show(newTrace) {
+    const requestNumber = ++latestNumber;
+    [trace, freeRun] = [newTrace, null];
     draw();
-    if (!found) return;
-    const answer = await look("free", asked()).catch(() => null);
-    if (mine !== turn) return;
-    free = answer;
+    if (!newTrace) return;
+    const result = await fetchExplorer("free", exploreRequest()).catch(() => null);
+    if (requestNumber !== latestNumber) return;
+    freeRun = result;
     draw();
   }
 
-  /** @returns {[string, Cell[]][]} */
-  function lines() {
+  /** @returns {[string, StepCell[]][]} */
+  function namedLines() {
     if (!trace) return [];
-    const taught = trace.steps.map((step) => ({ text: step.wrote, probability: step.probability, rank: step.rank, differs: step.rank > 0 }));
-    const would = trace.steps.map((step) => ({ text: step.choices[0].text.replace(/^▁/, ""), probability: step.choices[0].probability, rank: 0, differs: step.rank > 0 }));
-    const alone = (free?.steps ?? []).map((step, at) => ({ text: step.wrote, probability: step.probability, rank: step.rank, differs: step.wrote !== trace?.steps[at]?.wrote }));
-    return [[t(WORDS.teacher), taught], [t(WORDS.model), would], [t(WORDS.free), alone]];
+    const forced = trace.steps.map((step) => ({ text: step.wrote, probability: step.probability, rank: step.rank, differs: step.rank > 0 }));
+    const predicted = trace.steps.map((step) => ({ text: step.choices[0].text.replace(/^▁/, ""), probability: step.choices[0].probability, rank: 0, differs: step.rank > 0 }));
+    const free = (freeRun?.steps ?? []).map((step, index) => ({ text: step.wrote, probability: step.probability, rank: step.rank, differs: step.wrote !== trace?.steps[index]?.wrote }));
+    return [[t(TEXTS.teacher), forced], [t(TEXTS.model), predicted], [t(TEXTS.free), free]];
   }
 
-  function width() {
-    return Math.max(trace?.steps.length ?? 0, free?.steps.length ?? 0);
+  function columnCount() {
+    return Math.max(trace?.steps.length ?? 0, freeRun?.steps.length ?? 0);
   }
 
   function draw() {
-    if (!trace) return refill(table), refill(says);
-    note.textContent = t(get("given") ? WORDS.given : WORDS.own);
-    says.textContent = free ? t(WORDS.says, written(free.steps)) : t(WORDS.wait);
-    const here = index("step", 0, trace.steps.length);
-    const places = Array.from({ length: width() }, (_, at) => at);
-    refill(table,
-      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t(WORDS.step)),
-        places.map((at) => h("th", { scope: "col", class: at === here ? "here" : "" }, at)))),
-      h("tbody", {}, lines().map(([name, cells], line) => h("tr", { dataset: { line } }, h("th", { scope: "row" }, name), places.map((at) => {
-        const cell = cells[at];
-        return h("td", { class: `${cell?.differs ? "differs" : ""} ${at === here ? "here" : ""}` },
-          cell && [h("span", { class: "cell-word" }, cell.text), h("span", { class: "note" }, `${number(Number(cell.probability.toFixed(3)))}${line === 0 ? ` · ${t(WORDS.rank, cell.rank)}` : ""}`)]);
+    if (!trace) return replaceContent(table), replaceContent(freeRunText);
+    note.textContent = t(getState("given") ? TEXTS.given : TEXTS.own);
+    freeRunText.textContent = freeRun ? t(TEXTS.says, joinTokens(freeRun.steps)) : t(TEXTS.wait);
+    const currentStep = stateIndex("step", 0, trace.steps.length);
+    const steps = Array.from({ length: columnCount() }, (_, step) => step);
+    replaceContent(table,
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t(TEXTS.step)),
+        steps.map((step) => h("th", { scope: "col", class: step === currentStep ? "here" : "" }, step)))),
+      h("tbody", {}, namedLines().map(([name, cells], line) => h("tr", { dataset: { line } }, h("th", { scope: "row" }, name), steps.map((step) => {
+        const cell = cells[step];
+        return h("td", { class: `${cell?.differs ? "differs" : ""} ${step === currentStep ? "here" : ""}` },
+          cell && [h("span", { class: "cell-word" }, cell.text), h("span", { class: "note" }, `${formatNumber(Number(cell.probability.toFixed(3)))}${line === 0 ? ` · ${t(TEXTS.rank, cell.rank)}` : ""}`)]);
       })))));
   }
 
   /** @returns {(string | number)[][]} a row for each step */
-  function transposed() {
-    const found = lines();
-    const head = [t(WORDS.step), ...found.flatMap(([name]) => [name, "p"])];
-    const rows = Array.from({ length: width() }, (_, at) => [at, ...found.flatMap(([, cells]) => (cells[at] ? [cells[at].text, cells[at].probability] : ["", ""]))]);
-    return [head, ...rows];
+  function stepRows() {
+    const named = namedLines();
+    const header = [t(TEXTS.step), ...named.flatMap(([name]) => [name, "p"])];
+    const rows = Array.from({ length: columnCount() }, (_, step) => [step, ...named.flatMap(([, cells]) => (cells[step] ? [cells[step].text, cells[step].probability] : ["", ""]))]);
+    return [header, ...rows];
   }
 
   return {
     element,
     show,
-    change(changed) {
+    update(changed) {
       if (changed.has("step")) draw();
     },
-    end: () => turn++,
+    dispose: () => latestNumber++,
   };
 }
 
@@ -110,6 +110,6 @@ export function teacher() {
  * The text of a run that always took the likeliest piece; ▁ is the space that a piece begins with.
  * @param {import("../api.js").Step[]} steps
  */
-function written(steps) {
+function joinTokens(steps) {
   return steps.filter((step) => step.wrote !== "<eos>").map((step) => step.choices[0].text).join("").replaceAll("▁", " ").trim();
 }

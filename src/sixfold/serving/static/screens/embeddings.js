@@ -1,19 +1,19 @@
 /** Embeddings: how near two words or sentences are, the neighbours of a word, and words on a plane. */
 
-import { look } from "../api.js";
-import { announce, h, refill, s, settled } from "../dom.js";
-import { csv } from "../export.js";
-import { asking } from "../latest_request.js";
-import { breadth, number, t } from "../page_text.js";
+import { fetchExplorer } from "../api.js";
+import { announce, debounce, h, replaceContent, s } from "../dom.js";
+import { toCsv } from "../export.js";
+import { latestRequest } from "../latest_request.js";
+import { formatNumber, t, textWidth } from "../page_text.js";
 import { panel } from "../panel.js";
-import { switcher } from "../radio_group.js";
-import { scatter } from "../scatter_plot.js";
-import { alone, frame, Picture } from "../svg_diagram.js";
-import { get, set, watch } from "../url_state.js";
+import { optionRadioGroup } from "../radio_group.js";
+import { scatterPlot } from "../scatter_plot.js";
+import { ResponsiveDiagram, standaloneSvg, svgRoot } from "../svg_diagram.js";
+import { getState, onStateChange, setState } from "../url_state.js";
 
 export const TITLE = { en: "Embeddings", zh: "词向量" };
 
-const WORDS = {
+const TEXTS = {
   lead: {
     en: "Each piece is a row of numbers that training has moved. Words that are used alike lie near each other, in both languages; the cosine of the angle between two rows says how near.",
     zh: "每个子词是一行由训练调整的数。用法相近的词彼此靠近，两种语言都是如此；两行之间夹角的余弦说明有多近。",
@@ -49,23 +49,23 @@ const WORDS = {
   point: { en: "{0}: walk there", zh: "{0}：走过去" },
 };
 
-const EXAMPLES = ["black", "黑", "London", "三", "Monday", "水"];
-const COUNT = 12;
+const EXAMPLE_WORDS = ["black", "黑", "London", "三", "Monday", "水"];
+const NEIGHBOUR_COUNT = 12;
 
 /** @typedef {{text: string, id: number, cosine: number}} Neighbour */
 
-const word = () => get("word") || t(WORDS.first);
-const isSentences = () => get("view") === "sentences";
-const other = () => get("other") || t(isSentences() ? WORDS.otherSentence : WORDS.otherWord);
-const one = () => (isSentences() ? get("text") || t(WORDS.sentence) : word());
-const added = () => (get("map") || t(WORDS.added)).split(/[,，、;；\n]+/).map((each) => each.trim()).filter(Boolean).slice(0, 40);
+const currentWord = () => getState("word") || t(TEXTS.first);
+const comparesSentences = () => getState("view") === "sentences";
+const secondText = () => getState("other") || t(comparesSentences() ? TEXTS.otherSentence : TEXTS.otherWord);
+const firstText = () => (comparesSentences() ? getState("text") || t(TEXTS.sentence) : currentWord());
+const addedWords = () => (getState("map") || t(TEXTS.added)).split(/[,，、;；\n]+/).map((word) => word.trim()).filter(Boolean).slice(0, 40);
 
 /** @returns {{model?: string}} */
-const model = () => (get("model") ? { model: get("model") } : {});
+const modelOption = () => (getState("model") ? { model: getState("model") } : {});
 
 /** @returns {Promise<Neighbour[]>} */
-async function neighbours() {
-  return (await look("neighbours", { word: word(), count: COUNT, ...model() })).neighbours;
+async function fetchNeighbours() {
+  return (await fetchExplorer("neighbours", { word: currentWord(), count: NEIGHBOUR_COUNT, ...modelOption() })).neighbours;
 }
 
 /**
@@ -73,138 +73,138 @@ async function neighbours() {
  * @returns {() => void}
  */
 export function mount(root) {
-  const field = h("input", { type: "text", id: "word", value: word(), autocomplete: "off", spellcheck: "false" });
-  field.addEventListener("input", settled(350, () => set({ word: field.value.trim() })));
-  const parts = [near(), compared(), plane()];
-  refill(root,
-    h("div", {}, h("h1", {}, t(TITLE)), h("p", { class: "lead" }, t(WORDS.lead))),
-    h("div", { class: "controls" }, h("label", { for: "word" }, t(WORDS.word)), field, h("span", { class: "note" }, t(WORDS.try)),
-      h("div", { class: "chips" }, EXAMPLES.map((each) => h("button", { type: "button", class: "chip", onclick: () => set({ word: each }) }, each)))),
-    h("div", { class: "columns" }, parts[0].element, parts[1].element), parts[2].element);
-  const end = watch((changed) => {
-    if (changed.has("word") && document.activeElement !== field) field.value = word();
-    for (const part of parts) if (part.needs.some((name) => changed.has(name))) part.ask();
+  const field = h("input", { type: "text", id: "word", value: currentWord(), autocomplete: "off", spellcheck: "false" });
+  field.addEventListener("input", debounce(350, () => setState({ word: field.value.trim() })));
+  const panels = [neighboursPanel(), similarityPanel(), mapPanel()];
+  replaceContent(root,
+    h("div", {}, h("h1", {}, t(TITLE)), h("p", { class: "lead" }, t(TEXTS.lead))),
+    h("div", { class: "controls" }, h("label", { for: "word" }, t(TEXTS.word)), field, h("span", { class: "note" }, t(TEXTS.try)),
+      h("div", { class: "chips" }, EXAMPLE_WORDS.map((word) => h("button", { type: "button", class: "chip", onclick: () => setState({ word }) }, word)))),
+    h("div", { class: "columns" }, panels[0].element, panels[1].element), panels[2].element);
+  const stopListening = onStateChange((changed) => {
+    if (changed.has("word") && document.activeElement !== field) field.value = currentWord();
+    for (const panel of panels) if (panel.dependsOn.some((name) => changed.has(name))) panel.request();
   });
-  for (const part of parts) part.ask();
+  for (const panel of panels) panel.request();
   return () => {
-    end();
-    for (const part of parts) part.end();
+    stopListening();
+    for (const panel of panels) panel.dispose();
   };
 }
 
 /**
- * @typedef {object} Part
+ * @typedef {object} EmbeddingsPanel
  * @property {HTMLElement} element
- * @property {import("../url_state.js").Name[]} needs what it must be asked anew for
- * @property {() => void} ask
- * @property {() => void} end
+ * @property {import("../url_state.js").StateKey[]} dependsOn what it must be asked anew for
+ * @property {() => void} request
+ * @property {() => void} dispose
  */
 
-/** @returns {Part} */
-function near() {
+/** @returns {EmbeddingsPanel} */
+function neighboursPanel() {
   const [list, note] = [h("ol", { class: "near" }), h("p", { class: "note" })];
   /** @type {Neighbour[]} */
-  let found = [];
-  const { ask, said, end } = asking(neighbours, (its) => {
-    const isHere = list.contains(document.activeElement);
-    found = its;
-    refill(note, t(WORDS.near, word()));
-    refill(list, found.map((each) => h("li", {}, h("button", {
-      type: "button", class: "neighbour", "aria-label": t(WORDS.walk, each.text, each.cosine.toFixed(3)), dataset: { word: each.text }, onclick: () => walk(each.text),
-    }, h("span", { class: "what" }, each.text), h("span", { class: "track" }, h("span", { class: "bar-of", style: { width: `${100 * Math.max(0, each.cosine)}%` } })),
-    h("span", { class: "figure" }, each.cosine.toFixed(3))))));
-    if (isHere) list.querySelector("button")?.focus();
+  let neighbours = [];
+  const { request, status, dispose } = latestRequest(fetchNeighbours, (newNeighbours) => {
+    const hadFocus = list.contains(document.activeElement);
+    neighbours = newNeighbours;
+    replaceContent(note, t(TEXTS.near, currentWord()));
+    replaceContent(list, neighbours.map((neighbour) => h("li", {}, h("button", {
+      type: "button", class: "neighbour", "aria-label": t(TEXTS.walk, neighbour.text, neighbour.cosine.toFixed(3)), dataset: { word: neighbour.text }, onclick: () => goToWord(neighbour.text),
+    }, h("span", { class: "what" }, neighbour.text), h("span", { class: "track" }, h("span", { class: "bar-of", style: { width: `${100 * Math.max(0, neighbour.cosine)}%` } })),
+    h("span", { class: "figure" }, neighbour.cosine.toFixed(3))))));
+    if (hadFocus) list.querySelector("button")?.focus();
   });
-  const title = t(WORDS.neighbours);
-  /** @type {import("../svg_diagram.js").Draw} */
-  const draw = (width, paints) => {
-    const left = 24 + 8 * Math.max(4, ...found.map((each) => breadth(each.text)));
-    return frame(width, 28 * found.length + 8, title, found.map((each, row) => [
-      s("text", { x: left - 12, y: 28 * row + 20, "text-anchor": "end", fill: paints.ink }, each.text),
-      s("rect", { x: left, y: 28 * row + 6, height: 20, rx: 4, width: Math.max(1, (width - left - 64) * Math.max(0, each.cosine)), fill: paints.accent }),
-      s("text", { x: width, y: 28 * row + 20, "text-anchor": "end", fill: paints.ink }, each.cosine.toFixed(3))]).flat());
+  const title = t(TEXTS.neighbours);
+  /** @type {import("../svg_diagram.js").DrawDiagram} */
+  const draw = (width, colours) => {
+    const left = 24 + 8 * Math.max(4, ...neighbours.map((neighbour) => textWidth(neighbour.text)));
+    return svgRoot(width, 28 * neighbours.length + 8, title, neighbours.map((neighbour, row) => [
+      s("text", { x: left - 12, y: 28 * row + 20, "text-anchor": "end", fill: colours.ink }, neighbour.text),
+      s("rect", { x: left, y: 28 * row + 6, height: 20, rx: 4, width: Math.max(1, (width - left - 64) * Math.max(0, neighbour.cosine)), fill: colours.accent }),
+      s("text", { x: width, y: 28 * row + 20, "text-anchor": "end", fill: colours.ink }, neighbour.cosine.toFixed(3))]).flat());
   };
-  const rows = () => [[word(), t(WORDS.cosine)], ...found.map((each) => [each.text, each.cosine])];
-  const element = panel(title, [note, said, list], { svg: () => alone(draw, `${title}: ${word()}`, 640), data: () => csv(rows()) });
-  return { element, needs: ["word", "model"], ask, end };
+  const rows = () => [[currentWord(), t(TEXTS.cosine)], ...neighbours.map((neighbour) => [neighbour.text, neighbour.cosine])];
+  const element = panel(title, [note, status, list], { svg: () => standaloneSvg(draw, `${title}: ${currentWord()}`, 640), data: () => toCsv(rows()) });
+  return { element, dependsOn: ["word", "model"], request, dispose };
 }
 
 /** @param {string} text */
-function walk(text) {
+function goToWord(text) {
   announce(text);
-  set({ word: text });
+  setState({ word: text });
 }
 
-/** @returns {Part} */
-function compared() {
+/** @returns {EmbeddingsPanel} */
+function similarityPanel() {
   const input = (/** @type {string} */ id, /** @type {string} */ label) => h("input", { type: "text", id, "aria-label": label, autocomplete: "off" });
-  const fields = [input("one", t(WORDS.one)), input("other", t(WORDS.other))];
-  fields[0].addEventListener("input", settled(350, () => set(isSentences() ? { text: fields[0].value } : { word: fields[0].value.trim() })));
-  fields[1].addEventListener("input", settled(350, () => set({ other: fields[1].value })));
+  const fields = [input("one", t(TEXTS.one)), input("other", t(TEXTS.other))];
+  fields[0].addEventListener("input", debounce(350, () => setState(comparesSentences() ? { text: fields[0].value } : { word: fields[0].value.trim() })));
+  fields[1].addEventListener("input", debounce(350, () => setState({ other: fields[1].value })));
   const note = h("p", { class: "note" });
-  const figure = h("output", { class: "cosine", "aria-label": t(WORDS.cosine) });
+  const figure = h("output", { class: "cosine", "aria-label": t(TEXTS.cosine) });
   let cosine = 0;
-  const title = t(WORDS.compare);
-  const told = () => `${t(WORDS.cosine)} ${number(cosine)}`;
-  /** @type {import("../svg_diagram.js").Draw} */
-  const draw = (width, paints) => {
+  const title = t(TEXTS.compare);
+  const cosineText = () => `${t(TEXTS.cosine)} ${formatNumber(cosine)}`;
+  /** @type {import("../svg_diagram.js").DrawDiagram} */
+  const draw = (width, colours) => {
     const x = (/** @type {number} */ value) => 16 + ((value + 1) / 2) * (width - 32);
-    const label = paints.theme ? [s("text", { x: 16, y: 16, fill: paints.ink }, `${one()} · ${other()} · ${told()}`)] : [];
-    return frame(width, 76, told(), ...label,
-      s("rect", { x: x(-1), y: 32, width: x(1) - x(-1), height: 8, rx: 4, fill: paints.empty }),
-      s("rect", { x: Math.min(x(0), x(cosine)), y: 32, width: Math.abs(x(cosine) - x(0)), height: 8, fill: paints.accent }),
-      s("circle", { cx: x(cosine), cy: 36, r: 9, fill: paints.accent }),
-      [-1, 0, 1].map((value) => s("text", { x: x(value), y: 66, "text-anchor": "middle", fill: paints.soft }, String(value).replace("-", "−"))));
+    const label = colours.theme ? [s("text", { x: 16, y: 16, fill: colours.ink }, `${firstText()} · ${secondText()} · ${cosineText()}`)] : [];
+    return svgRoot(width, 76, cosineText(), ...label,
+      s("rect", { x: x(-1), y: 32, width: x(1) - x(-1), height: 8, rx: 4, fill: colours.empty }),
+      s("rect", { x: Math.min(x(0), x(cosine)), y: 32, width: Math.abs(x(cosine) - x(0)), height: 8, fill: colours.accent }),
+      s("circle", { cx: x(cosine), cy: 36, r: 9, fill: colours.accent }),
+      [-1, 0, 1].map((value) => s("text", { x: x(value), y: 66, "text-anchor": "middle", fill: colours.mutedInk }, String(value).replace("-", "−"))));
   };
-  const gauge = new Picture(draw);
-  const { ask, said, end } = asking(
-    () => look("similar", { one: one(), other: other(), sentences: isSentences(), ...model() }),
-    (/** @type {{cosine: number}} */ found) => {
-      cosine = found.cosine;
-      refill(figure, number(cosine));
+  const gauge = new ResponsiveDiagram(draw);
+  const { request, status, dispose } = latestRequest(
+    () => fetchExplorer("similar", { one: firstText(), other: secondText(), sentences: comparesSentences(), ...modelOption() }),
+    (/** @type {{cosine: number}} */ result) => {
+      cosine = result.cosine;
+      replaceContent(figure, formatNumber(cosine));
       gauge.show();
     });
-  const choice = switcher(t(WORDS.kind), [["words", t(WORDS.words)], ["sentences", t(WORDS.sentences)]], isSentences() ? "sentences" : "words",
-    (value) => set({ view: value === "words" ? "" : value, other: "" }));
-  const element = panel(title, [h("div", { class: "controls" }, choice), note, h("div", { class: "two" }, fields), said, figure, gauge.element], {
-    svg: () => alone(draw, title, 640),
-    data: () => ({ one: one(), other: other(), sentences: isSentences(), cosine }),
+  const kindSwitch = optionRadioGroup(t(TEXTS.kind), [["words", t(TEXTS.words)], ["sentences", t(TEXTS.sentences)]], comparesSentences() ? "sentences" : "words",
+    (value) => setState({ view: value === "words" ? "" : value, other: "" }));
+  const element = panel(title, [h("div", { class: "controls" }, kindSwitch), note, h("div", { class: "two" }, fields), status, figure, gauge.element], {
+    svg: () => standaloneSvg(draw, title, 640),
+    data: () => ({ one: firstText(), other: secondText(), sentences: comparesSentences(), cosine }),
   });
   return {
-    element, needs: ["word", "text", "other", "view", "model"], end,
-    ask: () => {
-      [one(), other()].forEach((text, at) => document.activeElement !== fields[at] && (fields[at].value = text));
-      refill(note, t(isSentences() ? WORDS.sentencesNote : WORDS.wordsNote));
-      ask();
+    element, dependsOn: ["word", "text", "other", "view", "model"], dispose,
+    request: () => {
+      [firstText(), secondText()].forEach((text, index) => document.activeElement !== fields[index] && (fields[index].value = text));
+      replaceContent(note, t(comparesSentences() ? TEXTS.sentencesNote : TEXTS.wordsNote));
+      request();
     },
   };
 }
 
-/** @returns {Part} */
-function plane() {
-  const field = h("input", { type: "text", id: "map", value: get("map"), placeholder: t(WORDS.added), autocomplete: "off", spellcheck: "false" });
-  field.addEventListener("input", settled(350, () => set({ map: field.value })));
+/** @returns {EmbeddingsPanel} */
+function mapPanel() {
+  const field = h("input", { type: "text", id: "map", value: getState("map"), placeholder: t(TEXTS.added), autocomplete: "off", spellcheck: "false" });
+  field.addEventListener("input", debounce(350, () => setState({ map: field.value })));
   /** @type {import("../scatter_plot.js").Point[]} */
   let points = [];
-  const title = t(WORDS.map);
-  const how = { say: (/** @type {{text: string}} */ point) => t(WORDS.point, point.text), onChoose: walk };
-  /** @type {import("../svg_diagram.js").Draw} */
-  const draw = (width, paints) => scatter(points, title, width, paints, paints.theme ? undefined : how);
-  const picture = new Picture(draw);
-  const { ask, said, end } = asking(async () => {
-    const roles = new Map(added().map((text) => [text, /** @type {"word" | "near" | "own"} */ ("own")]));
-    for (const each of await neighbours()) roles.set(each.text, "near");
-    roles.set(word(), "word");
-    const found = await look("plane", { words: [...roles.keys()], ...model() });
-    return found.points.map((/** @type {{text: string, x: number, y: number}} */ point) => ({ ...point, role: roles.get(point.text) ?? "own" }));
-  }, (found) => {
-    const isHere = picture.element.contains(document.activeElement);
-    points = found;
-    picture.show();
-    if (isHere) /** @type {SVGElement | null} */ (picture.element.querySelector(`[data-word="${CSS.escape(word())}"]`))?.focus();
+  const title = t(TEXTS.map);
+  const interaction = { describe: (/** @type {{text: string}} */ point) => t(TEXTS.point, point.text), onSelect: goToWord };
+  /** @type {import("../svg_diagram.js").DrawDiagram} */
+  const draw = (width, colours) => scatterPlot(points, title, width, colours, colours.theme ? undefined : interaction);
+  const diagram = new ResponsiveDiagram(draw);
+  const { request, status, dispose } = latestRequest(async () => {
+    const roles = new Map(addedWords().map((text) => [text, /** @type {"word" | "near" | "own"} */ ("own")]));
+    for (const neighbour of await fetchNeighbours()) roles.set(neighbour.text, "near");
+    roles.set(currentWord(), "word");
+    const result = await fetchExplorer("plane", { words: [...roles.keys()], ...modelOption() });
+    return result.points.map((/** @type {{text: string, x: number, y: number}} */ point) => ({ ...point, role: roles.get(point.text) ?? "own" }));
+  }, (newPoints) => {
+    const hadFocus = diagram.element.contains(document.activeElement);
+    points = newPoints;
+    diagram.show();
+    if (hadFocus) /** @type {SVGElement | null} */ (diagram.element.querySelector(`[data-word="${CSS.escape(currentWord())}"]`))?.focus();
   });
-  const rows = () => [[t(WORDS.word), "x", "y"], ...points.map(({ text, x, y }) => [text, x, y])];
-  const element = panel(title, [h("div", { class: "controls" }, h("label", { for: "map" }, t(WORDS.add)), field), said, picture.element],
-    { svg: () => alone(draw, title), data: () => csv(rows()) }, t(WORDS.mapNote));
-  return { element, needs: ["word", "map", "model"], ask, end };
+  const rows = () => [[t(TEXTS.word), "x", "y"], ...points.map(({ text, x, y }) => [text, x, y])];
+  const element = panel(title, [h("div", { class: "controls" }, h("label", { for: "map" }, t(TEXTS.add)), field), status, diagram.element],
+    { svg: () => standaloneSvg(draw, title), data: () => toCsv(rows()) }, t(TEXTS.mapNote));
+  return { element, dependsOn: ["word", "map", "model"], request, dispose };
 }

@@ -1,17 +1,17 @@
 /** The translation with all heads on beside the one with some switched off, with the words that differ marked. */
 
-import { asked, explore } from "../api.js";
-import { escape, h, refill } from "../dom.js";
-import { svgFrame } from "../export.js";
-import { number, t } from "../page_text.js";
+import { exploreRequest, fetchTrace } from "../api.js";
+import { escapeXml, h, replaceContent } from "../dom.js";
+import { figureSvg } from "../export.js";
+import { formatNumber, t } from "../page_text.js";
 import { panel } from "../panel.js";
-import { get } from "../url_state.js";
-import { switchedOff } from "./attention_heat_maps.js";
+import { getState } from "../url_state.js";
+import { disabledHeads } from "./attention_heat_maps.js";
 
 /** @typedef {import("../api.js").Trace} Trace */
-/** @typedef {{text: string, isChanged: boolean}[]} Marked */
+/** @typedef {{text: string, isChanged: boolean}[]} MarkedText */
 
-const WORDS = {
+const TEXTS = {
   title: { en: "With and without these heads", zh: "有无这些头的译文" },
   none: { en: "All heads are on. Switch the chosen one off to see what the model says without it.", zh: "所有头都开着。关闭选中的头，看看模型没有它会怎么译。" },
   before: { en: "All heads on", zh: "全部打开" },
@@ -22,66 +22,66 @@ const WORDS = {
   differs: { en: "{0} words differ.", zh: "有 {0} 个词不同。" },
 };
 
-/** @returns {import("./attention_weights.js").Part} */
-export function switchedPart() {
+/** @returns {import("./attention_weights.js").AttentionPanel} */
+export function headAblationPanel() {
   /** @type {{before: Trace, after: Trace} | null} */
-  let both = null;
-  let turn = 0;
-  let last = "";
+  let traces = null;
+  let latestNumber = 0;
+  let shownRequest = "";
   const body = h("div", { id: "switched" });
-  const element = panel(t(WORDS.title), [body], { svg: () => svg(both), data: () => told(both) });
+  const element = panel(t(TEXTS.title), [body], { svg: () => ablationSvg(traces), data: () => exportData(traces) });
 
   async function compare() {
-    const mine = ++turn;
-    const own = get("given") ? { translation: null } : {};
-    const [before, after] = await Promise.all([explore(asked({ ...own, off: [] })), explore(asked(own))]);
-    if (mine !== turn) return;
-    both = { before, after };
-    const [one, other] = differing(before, after);
-    const count = other.filter((part) => part.isChanged).length || one.filter((part) => part.isChanged).length;
-    refill(body,
-      h("p", { class: "note", id: "difference" }, count ? t(WORDS.differs, count) : t(WORDS.same)),
-      h("div", { class: "columns" }, side(t(WORDS.before), before, one, "before"), side(named(), after, other, "after")));
+    const requestNumber = ++latestNumber;
+    const changes = getState("given") ? { translation: null } : {};
+    const [before, after] = await Promise.all([fetchTrace(exploreRequest({ ...changes, off: [] })), fetchTrace(exploreRequest(changes))]);
+    if (requestNumber !== latestNumber) return;
+    traces = { before, after };
+    const [markedBefore, markedAfter] = markDifferences(before, after);
+    const count = markedAfter.filter((part) => part.isChanged).length || markedBefore.filter((part) => part.isChanged).length;
+    replaceContent(body,
+      h("p", { class: "note", id: "difference" }, count ? t(TEXTS.differs, count) : t(TEXTS.same)),
+      h("div", { class: "columns" }, translationColumn(t(TEXTS.before), before, markedBefore, "before"), translationColumn(ablationTitle(), after, markedAfter, "after")));
   }
 
   return {
     element,
     show({ weights }) {
-      const wanted = JSON.stringify(weights.asked);
-      if (wanted === last) return;
-      last = wanted;
-      if (switchedOff().length > 0) {
-        compare().catch((error) => refill(body, h("p", { class: "wrong" }, String(error.message))));
+      const neededRequest = JSON.stringify(weights.request);
+      if (neededRequest === shownRequest) return;
+      shownRequest = neededRequest;
+      if (disabledHeads().length > 0) {
+        compare().catch((error) => replaceContent(body, h("p", { class: "wrong" }, String(error.message))));
         return;
       }
-      turn++;
-      both = { before: weights.trace, after: weights.trace };
-      refill(body, h("p", { class: "note" }, t(WORDS.none)));
+      latestNumber++;
+      traces = { before: weights.trace, after: weights.trace };
+      replaceContent(body, h("p", { class: "note" }, t(TEXTS.none)));
     },
   };
 }
 
-function named() {
-  const off = switchedOff();
-  return t(WORDS.after, off.length > 4 ? t(WORDS.many, off.length) : off.join(", "));
+function ablationTitle() {
+  const off = disabledHeads();
+  return t(TEXTS.after, off.length > 4 ? t(TEXTS.many, off.length) : off.join(", "));
 }
 
 /**
  * @param {string} title
  * @param {Trace} trace
- * @param {Marked} parts
+ * @param {MarkedText} parts
  * @param {string} id
  */
-function side(title, trace, parts, id) {
+function translationColumn(title, trace, parts, id) {
   return h("div", {}, h("h3", {}, title),
     h("p", { class: "said", id }, parts.map(({ text, isChanged }) => (isChanged ? h("mark", {}, text) : text))),
-    h("p", { class: "note" }, t(WORDS.sure, number(surety(trace)))));
+    h("p", { class: "note" }, t(TEXTS.sure, formatNumber(meanProbability(trace)))));
 }
 
 /** @param {Trace} trace */
-function surety(trace) {
+function meanProbability(trace) {
   const logs = trace.steps.map((step) => Math.log(step.probability));
-  return Math.exp(logs.reduce((sum, each) => sum + each, 0) / Math.max(1, logs.length));
+  return Math.exp(logs.reduce((sum, value) => sum + value, 0) / Math.max(1, logs.length));
 }
 
 /**
@@ -89,53 +89,53 @@ function surety(trace) {
  * @param {Trace} trace
  */
 function wordsOf(trace) {
-  const letters = [...trace.translation];
+  const characters = [...trace.translation];
   const { words, spans } = trace.predicted;
   return words.map((word) => ({ start: spans[word[0]][0], end: spans[word[word.length - 1]][1] }))
     .filter(({ start, end }) => end > start)
-    .map(({ start, end }, place, all) => ({ text: letters.slice(start, end).join(""), gap: letters.slice(end, all[place + 1]?.start ?? letters.length).join("") }));
+    .map(({ start, end }, index, words) => ({ text: characters.slice(start, end).join(""), gap: characters.slice(end, words[index + 1]?.start ?? characters.length).join("") }));
 }
 
 /**
  * Both translations, with the words marked that the other one has not, by the longest row of words in common.
  * @param {Trace} before
  * @param {Trace} after
- * @returns {[Marked, Marked]}
+ * @returns {[MarkedText, MarkedText]}
  */
-export function differing(before, after) {
-  const [one, other] = [wordsOf(before), wordsOf(after)];
-  const common = one.map(() => new Array(other.length + 1).fill(0)).concat([new Array(other.length + 1).fill(0)]);
-  for (let i = one.length - 1; i >= 0; i--)
-    for (let j = other.length - 1; j >= 0; j--)
-      common[i][j] = one[i].text === other[j].text ? common[i + 1][j + 1] + 1 : Math.max(common[i + 1][j], common[i][j + 1]);
+export function markDifferences(before, after) {
+  const [beforeWords, afterWords] = [wordsOf(before), wordsOf(after)];
+  const commonLength = beforeWords.map(() => new Array(afterWords.length + 1).fill(0)).concat([new Array(afterWords.length + 1).fill(0)]);
+  for (let i = beforeWords.length - 1; i >= 0; i--)
+    for (let j = afterWords.length - 1; j >= 0; j--)
+      commonLength[i][j] = beforeWords[i].text === afterWords[j].text ? commonLength[i + 1][j + 1] + 1 : Math.max(commonLength[i + 1][j], commonLength[i][j + 1]);
   /** @type {[Set<number>, Set<number>]} */
-  const kept = [new Set(), new Set()];
-  for (let i = 0, j = 0; i < one.length && j < other.length;) {
-    if (one[i].text === other[j].text) {
-      kept[0].add(i++);
-      kept[1].add(j++);
-    } else if (common[i + 1][j] >= common[i][j + 1]) i++;
+  const unchanged = [new Set(), new Set()];
+  for (let i = 0, j = 0; i < beforeWords.length && j < afterWords.length;) {
+    if (beforeWords[i].text === afterWords[j].text) {
+      unchanged[0].add(i++);
+      unchanged[1].add(j++);
+    } else if (commonLength[i + 1][j] >= commonLength[i][j + 1]) i++;
     else j++;
   }
-  const marked = (/** @type {typeof one} */ words, /** @type {Set<number>} */ same) => words.flatMap(({ text, gap }, place) =>
-    [{ text, isChanged: !same.has(place) }, ...(gap ? [{ text: gap, isChanged: false }] : [])]);
-  return [marked(one, kept[0]), marked(other, kept[1])];
+  const markWords = (/** @type {typeof beforeWords} */ words, /** @type {Set<number>} */ unchangedWords) => words.flatMap(({ text, gap }, index) =>
+    [{ text, isChanged: !unchangedWords.has(index) }, ...(gap ? [{ text: gap, isChanged: false }] : [])]);
+  return [markWords(beforeWords, unchanged[0]), markWords(afterWords, unchanged[1])];
 }
 
-/** @param {{before: Trace, after: Trace} | null} both */
-function told(both) {
-  if (!both) return {};
-  const its = (/** @type {Trace} */ trace) => ({ translation: trace.translation, probability: surety(trace), off: trace.off });
-  return { text: both.before.text, before: its(both.before), after: its(both.after) };
+/** @param {{before: Trace, after: Trace} | null} traces */
+function exportData(traces) {
+  if (!traces) return {};
+  const summary = (/** @type {Trace} */ trace) => ({ translation: trace.translation, probability: meanProbability(trace), off: trace.off });
+  return { text: traces.before.text, before: summary(traces.before), after: summary(traces.after) };
 }
 
-/** @param {{before: Trace, after: Trace} | null} both */
-function svg(both) {
-  if (!both) return svgFrame(200, 40, t(WORDS.title), "");
-  const lines = differing(both.before, both.after).map((parts, place) =>
-    `<text x="12" y="${58 + 62 * place}" fill="#555b6e">${escape(place ? named() : t(WORDS.before))}</text>` +
-    `<text x="12" y="${82 + 62 * place}" font-size="18">${parts.map(({ text, isChanged }) =>
-      `<tspan${isChanged ? ' fill="#c2570c" font-weight="600"' : ""}>${escape(text)}</tspan>`).join("")}</text>`);
-  const longest = Math.max(both.before.translation.length, both.after.translation.length);
-  return svgFrame(Math.max(320, 24 + 18 * longest), 164, both.before.text, lines.join(""));
+/** @param {{before: Trace, after: Trace} | null} traces */
+function ablationSvg(traces) {
+  if (!traces) return figureSvg(200, 40, t(TEXTS.title), "");
+  const lines = markDifferences(traces.before, traces.after).map((parts, index) =>
+    `<text x="12" y="${58 + 62 * index}" fill="#555b6e">${escapeXml(index ? ablationTitle() : t(TEXTS.before))}</text>` +
+    `<text x="12" y="${82 + 62 * index}" font-size="18">${parts.map(({ text, isChanged }) =>
+      `<tspan${isChanged ? ' fill="#c2570c" font-weight="600"' : ""}>${escapeXml(text)}</tspan>`).join("")}</text>`);
+  const longest = Math.max(traces.before.translation.length, traces.after.translation.length);
+  return figureSvg(Math.max(320, 24 + 18 * longest), 164, traces.before.text, lines.join(""));
 }

@@ -1,18 +1,18 @@
 /** Masks: the user's own batch, what is padding in it, what lies in the future, and what both leave to look at. */
 
-import { arrays, asked, explore, look, place } from "../api.js";
-import { h, refill, settled } from "../dom.js";
-import { csv, matrixCsv, matrixSvg, tableSvg } from "../export.js";
-import { Matrix, shade } from "../heat_map.js";
-import { asking } from "../latest_request.js";
-import { cut, number, t } from "../page_text.js";
+import { attentionPath, exploreRequest, fetchArrays, fetchExplorer, fetchTrace } from "../api.js";
+import { debounce, h, replaceContent } from "../dom.js";
+import { heatMapCsv, heatMapSvg, tableSvg, toCsv } from "../export.js";
+import { HeatMap, sequentialColour } from "../heat_map.js";
+import { latestRequest } from "../latest_request.js";
+import { formatNumber, t, truncate } from "../page_text.js";
 import { panel } from "../panel.js";
-import { strip } from "../radio_group.js";
-import { get, index, set, watch } from "../url_state.js";
+import { tokenRadioGroup } from "../radio_group.js";
+import { getState, onStateChange, setState, stateIndex } from "../url_state.js";
 
 export const TITLE = { en: "Masks", zh: "掩码" };
 
-const WORDS = {
+const TEXTS = {
   lead: {
     en: "A mask says which places attention may look at. A batch needs one, because its sentences differ in length; a decoder needs another, because it must not see what it is to write.",
     zh: "掩码规定注意力可以看哪些位置。一个批次需要一种掩码，因为句子长短不一；解码器还需要另一种，因为它不能看到自己将要写出的内容。",
@@ -59,14 +59,14 @@ const WORDS = {
 };
 
 /** @typedef {{texts: string[][], padding: boolean[][], causal: boolean[][], both: boolean[][][]}} Masks */
-/** @typedef {import("../heat_map.js").MatrixData} MatrixData */
+/** @typedef {import("../heat_map.js").HeatMapData} MatrixData */
 
-const MOST = 32; // sentences
+const MAX_SENTENCES = 32; // sentences
 
 /** @returns {string[]} */
 function sentences() {
-  const lines = (get("batch") || t(WORDS.example)).split("\n").map((line) => line.trim());
-  return lines.filter(Boolean).slice(0, MOST);
+  const lines = (getState("batch") || t(TEXTS.example)).split("\n").map((line) => line.trim());
+  return lines.filter(Boolean).slice(0, MAX_SENTENCES);
 }
 
 /**
@@ -77,9 +77,9 @@ function sentences() {
  * @param {string} label
  * @returns {MatrixData}
  */
-function drawn(mask, rows, columns, label) {
+function maskHeatMap(mask, rows, columns, label) {
   const values = Float32Array.from(mask.flat(), Number);
-  return { rows, columns, values, label, most: 1.5, isOpen: (row, column) => mask[row][column] };
+  return { rows, columns, values, label, max: 1.5, isUnmasked: (row, column) => mask[row][column] };
 }
 
 /**
@@ -87,77 +87,77 @@ function drawn(mask, rows, columns, label) {
  * @returns {() => void}
  */
 export function mount(root) {
-  const field = h("textarea", { id: "batch", rows: 4, spellcheck: "false" }, get("batch") || t(WORDS.example));
-  field.addEventListener("input", settled(350, () => set({ batch: field.value, row: "", column: "" })));
+  const field = h("textarea", { id: "batch", rows: 4, spellcheck: "false" }, getState("batch") || t(TEXTS.example));
+  field.addEventListener("input", debounce(350, () => setState({ batch: field.value, row: "", column: "" })));
   const [choice, note] = [h("div", {}), h("p", { class: "note" })];
-  const matrices = { padding: new Matrix({ size: 44, onSelect: (row) => set({ row }) }), causal: new Matrix(), both: new Matrix() };
+  const heatMaps = { padding: new HeatMap({ size: 44, onSelect: (row) => setState({ row }) }), causal: new HeatMap(), both: new HeatMap() };
   /** @type {Masks | null} */
-  let found = null;
-  const chosen = () => index("row", 1, found?.texts.length ?? 1);
-  const row = oneRow(() => sentences()[chosen()]);
-  const asks = asking(() => look("masks", { texts: sentences(), ...directed() }), (/** @type {Masks} */ masks) => {
-    found = masks;
-    refill(choice, strip(t(WORDS.chosen), sentences().map((text) => cut(text, 40)), chosen(), (place_) => set({ row: place_ })));
-    show();
+  let masks = null;
+  const selectedSentence = () => stateIndex("row", 1, masks?.texts.length ?? 1);
+  const weightsPanel = weightsRowPanel(() => sentences()[selectedSentence()]);
+  const masksRequest = latestRequest(() => fetchExplorer("masks", { texts: sentences(), ...requestOptions() }), (/** @type {Masks} */ newMasks) => {
+    masks = newMasks;
+    replaceContent(choice, tokenRadioGroup(t(TEXTS.chosen), sentences().map((text) => truncate(text, 40)), selectedSentence(), (row) => setState({ row })));
+    showMasks();
   });
 
   /** @param {"padding" | "causal" | "both"} name */
-  function data(name) {
-    const masks = /** @type {Masks} */ (found);
-    const pieces = masks.texts[chosen()];
-    if (name === "padding") return drawn(masks.padding, sentences().map((text) => cut(text, 24)), pieces, t(WORDS.padding));
-    return drawn(name === "causal" ? masks.causal : masks.both[chosen()], pieces, pieces, t(WORDS[name]));
+  function heatMapData(name) {
+    const { texts, padding, causal, both } = /** @type {Masks} */ (masks);
+    const tokens = texts[selectedSentence()];
+    if (name === "padding") return maskHeatMap(padding, sentences().map((text) => truncate(text, 24)), tokens, t(TEXTS.padding));
+    return maskHeatMap(name === "causal" ? causal : both[selectedSentence()], tokens, tokens, t(TEXTS[name]));
   }
 
-  function show() {
-    if (!found) return;
-    const places = found.padding.flat();
-    refill(note, t(WORDS.paddingNote, found.padding[0].length, places.filter((is) => !is).length, places.length));
-    for (const name of /** @type {const} */ (["padding", "causal", "both"])) matrices[name].show(data(name), name === "padding" ? [chosen(), 0] : [0, 0]);
-    row.ask();
+  function showMasks() {
+    if (!masks) return;
+    const cells = masks.padding.flat();
+    replaceContent(note, t(TEXTS.paddingNote, masks.padding[0].length, cells.filter((isOpen) => !isOpen).length, cells.length));
+    for (const name of /** @type {const} */ (["padding", "causal", "both"])) heatMaps[name].show(heatMapData(name), name === "padding" ? [selectedSentence(), 0] : [0, 0]);
+    weightsPanel.request();
   }
-  describeWith(matrices, () => /** @type {Masks} */ (found));
+  describeCells(heatMaps, () => /** @type {Masks} */ (masks));
 
-  const exports = (/** @type {"padding" | "causal" | "both"} */ name) => ({ svg: () => matrixSvg(data(name)), data: () => matrixCsv(data(name)) });
-  refill(root,
-    h("div", {}, h("h1", {}, t(TITLE)), h("p", { class: "lead" }, t(WORDS.lead))),
-    h("section", { class: "batch" }, h("label", { for: "batch" }, t(WORDS.batch)), field, asks.said, choice),
-    panel(t(WORDS.padding), [note, matrices.padding.element], exports("padding")),
+  const exports = (/** @type {"padding" | "causal" | "both"} */ name) => ({ svg: () => heatMapSvg(heatMapData(name)), data: () => heatMapCsv(heatMapData(name)) });
+  replaceContent(root,
+    h("div", {}, h("h1", {}, t(TITLE)), h("p", { class: "lead" }, t(TEXTS.lead))),
+    h("section", { class: "batch" }, h("label", { for: "batch" }, t(TEXTS.batch)), field, masksRequest.status, choice),
+    panel(t(TEXTS.padding), [note, heatMaps.padding.element], exports("padding")),
     h("div", { class: "columns" },
-      panel(t(WORDS.causal), [matrices.causal.element], exports("causal"), t(WORDS.causalNote)),
-      panel(t(WORDS.both), [matrices.both.element], exports("both"), t(WORDS.bothNote))),
-    row.element);
-  const end = watch((changed) => {
-    if (changed.has("batch") && document.activeElement !== field) field.value = get("batch") || t(WORDS.example);
-    if (["batch", "from", "to", "model"].some((name) => changed.has(/** @type {any} */ (name)))) asks.ask();
-    else if (changed.has("row")) show();
-    else if (changed.has("column")) row.ask();
+      panel(t(TEXTS.causal), [heatMaps.causal.element], exports("causal"), t(TEXTS.causalNote)),
+      panel(t(TEXTS.both), [heatMaps.both.element], exports("both"), t(TEXTS.bothNote))),
+    weightsPanel.element);
+  const stopListening = onStateChange((changed) => {
+    if (changed.has("batch") && document.activeElement !== field) field.value = getState("batch") || t(TEXTS.example);
+    if (["batch", "from", "to", "model"].some((name) => changed.has(/** @type {any} */ (name)))) masksRequest.request();
+    else if (changed.has("row")) showMasks();
+    else if (changed.has("column")) weightsPanel.request();
   });
-  asks.ask();
+  masksRequest.request();
   return () => {
-    end();
-    asks.end();
-    row.end();
+    stopListening();
+    masksRequest.dispose();
+    weightsPanel.dispose();
   };
 }
 
 /** Languages and a model only where the address names them. */
-function directed() {
-  return { ...(get("from") && { source: get("from"), target: get("to") }), ...(get("model") && { model: get("model") }) };
+function requestOptions() {
+  return { ...(getState("from") && { source: getState("from"), target: getState("to") }), ...(getState("model") && { model: getState("model") }) };
 }
 
 /**
  * Cells told in words.
- * @param {{padding: Matrix, causal: Matrix, both: Matrix}} matrices
+ * @param {{padding: HeatMap, causal: HeatMap, both: HeatMap}} heatMaps
  * @param {() => Masks} masks
  */
-function describeWith(matrices, masks) {
-  matrices.padding.describe = (row, column) =>
-    t(masks().padding[row][column] ? WORDS.real : WORDS.filled, sentences()[row], column, masks().texts[row][column]);
+function describeCells(heatMaps, masks) {
+  heatMaps.padding.describe = (row, column) =>
+    t(masks().padding[row][column] ? TEXTS.real : TEXTS.filled, sentences()[row], column, masks().texts[row][column]);
   for (const name of /** @type {const} */ (["causal", "both"]))
-    matrices[name].describe = (row, column) => {
-      const its = /** @type {MatrixData} */ (matrices[name].data);
-      return t(its.isOpen?.(row, column) ? WORDS.may : WORDS.mayNot, its.rows[row], its.columns[column]);
+    heatMaps[name].describe = (row, column) => {
+      const data = /** @type {MatrixData} */ (heatMaps[name].data);
+      return t(data.isUnmasked?.(row, column) ? TEXTS.may : TEXTS.mayNot, data.rows[row], data.columns[column]);
     };
 }
 
@@ -165,39 +165,39 @@ function describeWith(matrices, masks) {
  * The panel with one row of a real pass: scores, masked scores, weights.
  * @param {() => string} sentence
  */
-function oneRow(sentence) {
+function weightsRowPanel(sentence) {
   const body = h("div", {});
   /** @type {(string | number)[][]} */
-  let table = [[]];
-  const { ask, said, end } = asking(async () => {
-    const what = asked({ text: sentence(), translation: null, off: [] });
-    const trace = await explore(what);
-    const at = index("column", Math.floor(trace.target.texts.length / 2), trace.target.texts.length);
-    const names = ["scores", "masked_scores", "weights"].map((name) => `${place("decoder", 0)}.${name}`);
-    const numbers = await arrays(what, names, { row: at });
-    return { trace, at, columns: names.map((name) => /** @type {import("../safetensors.js").Tensor} */ (numbers.get(name)).data) };
-  }, ({ trace, at, columns }) => {
-    const pieces = trace.target.texts;
-    table = [["piece", "score", "masked", "weight"].map((name) => t(WORDS[/** @type {"piece"} */ (name)]))];
-    pieces.forEach((piece, key) => table.push([piece, ...columns.map((values) => values[key])])); // head 0 stands first
-    const isHere = body.contains(document.activeElement);
-    refill(body, strip(t(WORDS.asks), pieces, at, (column) => set({ column })), rowTable(table));
-    if (isHere) /** @type {HTMLElement} */ (body.querySelector("[aria-checked=true]")).focus();
+  let rows = [[]];
+  const { request, status, dispose } = latestRequest(async () => {
+    const traceRequest = exploreRequest({ text: sentence(), translation: null, off: [] });
+    const trace = await fetchTrace(traceRequest);
+    const position = stateIndex("column", Math.floor(trace.target.texts.length / 2), trace.target.texts.length);
+    const names = ["scores", "masked_scores", "weights"].map((name) => `${attentionPath("decoder", 0)}.${name}`);
+    const numbers = await fetchArrays(traceRequest, names, { row: position });
+    return { trace, position, columns: names.map((name) => /** @type {import("../safetensors.js").Tensor} */ (numbers.get(name)).data) };
+  }, ({ trace, position, columns }) => {
+    const tokens = trace.target.texts;
+    rows = [["piece", "score", "masked", "weight"].map((name) => t(TEXTS[/** @type {"piece"} */ (name)]))];
+    tokens.forEach((token, key) => rows.push([token, ...columns.map((values) => values[key])])); // head 0 stands first
+    const hadFocus = body.contains(document.activeElement);
+    replaceContent(body, tokenRadioGroup(t(TEXTS.asks), tokens, position, (column) => setState({ column })), weightsTable(rows));
+    if (hadFocus) /** @type {HTMLElement} */ (body.querySelector("[aria-checked=true]")).focus();
   });
-  const told = () => table.map((line) => line.map((cell) => (typeof cell === "number" ? number(cell) : cell)));
-  const element = panel(t(WORDS.why), [said, body, h("p", { class: "after" }, t(WORDS.zero))],
-    { svg: () => tableSvg(t(WORDS.why), told()), data: () => csv(table) }, t(WORDS.whyNote));
-  return { element, ask, end };
+  const textRows = () => rows.map((row) => row.map((cell) => (typeof cell === "number" ? formatNumber(cell) : cell)));
+  const element = panel(t(TEXTS.why), [status, body, h("p", { class: "after" }, t(TEXTS.zero))],
+    { svg: () => tableSvg(t(TEXTS.why), textRows()), data: () => toCsv(rows) }, t(TEXTS.whyNote));
+  return { element, request, dispose };
 }
 
 /** @param {(string | number)[][]} table the first row is the head */
-function rowTable([head, ...rows]) {
-  return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": t(WORDS.why) }, h("table", { class: "row-table" },
-    h("thead", {}, h("tr", {}, head.map((cell) => h("th", { scope: "col" }, cell)))),
-    h("tbody", {}, rows.map(([piece, ...cells]) => {
+function weightsTable([header, ...rows]) {
+  return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": t(TEXTS.why) }, h("table", { class: "row-table" },
+    h("thead", {}, h("tr", {}, header.map((cell) => h("th", { scope: "col" }, cell)))),
+    h("tbody", {}, rows.map(([token, ...cells]) => {
       const weight = Number(cells[2]);
-      const dot = h("span", { class: "amount", style: { width: `${Math.round(120 * weight)}px`, background: shade(0.3 + 0.5 * weight) } });
+      const bar = h("span", { class: "amount", style: { width: `${Math.round(120 * weight)}px`, background: sequentialColour(0.3 + 0.5 * weight) } });
       return h("tr", { class: cells[1] === -Infinity ? "closed" : null },
-        h("th", { scope: "row" }, piece), cells.map((cell, at) => h("td", {}, number(Number(cell)), at === 2 && dot)));
+        h("th", { scope: "row" }, token), cells.map((cell, column) => h("td", {}, formatNumber(Number(cell)), column === 2 && bar)));
     }))));
 }

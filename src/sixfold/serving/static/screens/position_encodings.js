@@ -1,7 +1,7 @@
 /** Positions as numbers: a table and the inner products of its rows, from the server or, of rotations, from the config. */
 
 /**
- * @typedef {object} Positions
+ * @typedef {object} PositionTable
  * @property {"sinusoidal" | "learned" | "rotary"} kind
  * @property {number} first number of the first position
  * @property {number} length
@@ -16,14 +16,14 @@
  * What the server has told.
  * @param {Record<string, any>} config
  * @param {Map<string, import("../safetensors.js").Tensor>} tensors
- * @returns {Positions}
+ * @returns {PositionTable}
  */
-export function table(config, tensors) {
+export function positionTable(config, tensors) {
   const [values, products] = ["table", "products"].map((name) => /** @type {import("../safetensors.js").Tensor} */ (tensors.get(name)));
   const [length, width] = values.shape;
   const layout = config.positions === "learned" ? "interleaved" : config.position_layout; // neighbours, where there are no pairs
   return {
-    kind: config.positions, first: config.position_offset, length, width, base: 10000, pairs: pairs(width, layout),
+    kind: config.positions, first: config.position_offset, length, width, base: 10000, pairs: dimensionPairs(width, layout),
     values: /** @type {Float32Array} */ (values.data), products: /** @type {Float32Array} */ (products.data),
   };
 }
@@ -33,33 +33,33 @@ export function table(config, tensors) {
  * and a key that were equal before they were turned.
  * @param {Record<string, any>} config
  * @param {number} length
- * @returns {Positions}
+ * @returns {PositionTable}
  */
-export function rotations(config, length) {
+export function rotaryTable(config, length) {
   const width = config.d_model / config.heads;
-  /** @type {Positions} */
-  const found = {
-    kind: "rotary", first: 0, length, width, base: config.rotary_base, pairs: pairs(width, config.position_layout),
+  /** @type {PositionTable} */
+  const table = {
+    kind: "rotary", first: 0, length, width, base: config.rotary_base, pairs: dimensionPairs(width, config.position_layout),
     values: new Float32Array(length * width), products: new Float32Array(length * length),
   };
-  const speeds = waves(found);
+  const frequencies = frequenciesOf(table);
   for (let row = 0; row < length; row++) {
-    found.pairs.forEach(([one, other], pair) => {
-      found.values[row * width + one] = Math.cos(row * speeds[pair]);
-      found.values[row * width + other] = Math.sin(row * speeds[pair]);
+    table.pairs.forEach(([first, second], pair) => {
+      table.values[row * width + first] = Math.cos(row * frequencies[pair]);
+      table.values[row * width + second] = Math.sin(row * frequencies[pair]);
     });
     for (let column = 0; column < length; column++)
-      found.products[row * length + column] = speeds.reduce((sum, speed) => sum + Math.cos((row - column) * speed), 0);
+      table.products[row * length + column] = frequencies.reduce((sum, frequency) => sum + Math.cos((row - column) * frequency), 0);
   }
-  return found;
+  return table;
 }
 
 /**
  * How far each pair turns from one position to the next: 1 / base^(2i/d).
- * @param {Positions} found
+ * @param {PositionTable} table
  */
-export function waves(found) {
-  return found.pairs.map((_, pair) => found.base ** ((-2 * pair) / found.width));
+export function frequenciesOf(table) {
+  return table.pairs.map((_, pair) => table.base ** ((-2 * pair) / table.width));
 }
 
 /**
@@ -68,7 +68,7 @@ export function waves(found) {
  * @param {string} layout
  * @returns {[number, number][]}
  */
-function pairs(width, layout) {
+function dimensionPairs(width, layout) {
   return Array.from({ length: width / 2 }, (_, pair) => (layout === "interleaved" ? [2 * pair, 2 * pair + 1] : [pair, pair + width / 2]));
 }
 
@@ -77,9 +77,9 @@ function pairs(width, layout) {
  * @param {Float32Array} products
  * @param {number} length
  */
-export function byDistance(products, length) {
-  return Array.from({ length }, (_, apart) => {
-    const values = Array.from({ length: length - apart }, (_, row) => products[row * length + row + apart]);
-    return { least: Math.min(...values), mean: values.reduce((sum, value) => sum + value, 0) / values.length, most: Math.max(...values) };
+export function productsByDistance(products, length) {
+  return Array.from({ length }, (_, distance) => {
+    const values = Array.from({ length: length - distance }, (_, row) => products[row * length + row + distance]);
+    return { min: Math.min(...values), mean: values.reduce((sum, value) => sum + value, 0) / values.length, max: Math.max(...values) };
   });
 }

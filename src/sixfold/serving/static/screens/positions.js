@@ -1,20 +1,20 @@
 /** Positions: the table that tells a model the order of its pieces, and what the products of its rows depend on. */
 
-import { binary, look } from "../api.js";
-import { h, refill, s } from "../dom.js";
-import { csv, matrixCsv, matrixSvg } from "../export.js";
-import { Matrix } from "../heat_map.js";
-import { asking } from "../latest_request.js";
-import { number, t } from "../page_text.js";
+import { fetchExplorer, fetchTensors } from "../api.js";
+import { h, replaceContent, s } from "../dom.js";
+import { heatMapCsv, heatMapSvg, toCsv } from "../export.js";
+import { HeatMap } from "../heat_map.js";
+import { latestRequest } from "../latest_request.js";
+import { formatNumber, t } from "../page_text.js";
 import { panel } from "../panel.js";
-import { switcher } from "../radio_group.js";
-import { alone, chart, path, Picture } from "../svg_diagram.js";
-import { get, index, set, watch } from "../url_state.js";
-import { byDistance, rotations, table, waves } from "./position_encodings.js";
+import { optionRadioGroup } from "../radio_group.js";
+import { lineChart, linePath, ResponsiveDiagram, standaloneSvg } from "../svg_diagram.js";
+import { getState, onStateChange, setState, stateIndex } from "../url_state.js";
+import { frequenciesOf, positionTable, productsByDistance, rotaryTable } from "./position_encodings.js";
 
 export const TITLE = { en: "Positions", zh: "位置" };
 
-const WORDS = {
+const TEXTS = {
   sinusoidal: {
     en: "Attention by itself knows no order. So a row of waves is added to each piece: every position has its own pattern, and how alike two patterns are tells how far apart they stand.",
     zh: "注意力本身不知道顺序。因此给每个子词加上一行波形：每个位置有自己的图案，两个图案有多相似，就说明它们相距多远。",
@@ -67,19 +67,19 @@ const WORDS = {
   dimension: { en: "dimension {0}", zh: "维度 {0}" },
 };
 
-/** @typedef {import("./position_encodings.js").Positions} Positions */
+/** @typedef {import("./position_encodings.js").PositionTable} PositionTable */
 
 const LENGTHS = ["32", "64", "128", "256"];
 
-/** @returns {Promise<Positions | null>} */
-async function ask() {
-  const model = get("model") ? { model: get("model") } : {};
-  const { config } = await look("shapes", model);
-  const wanted = Number(LENGTHS.includes(get("view")) ? get("view") : "128");
-  const length = config.positions === "learned" ? Math.min(wanted, config.max_length) : wanted;
+/** @returns {Promise<PositionTable | null>} */
+async function fetchTable() {
+  const model = getState("model") ? { model: getState("model") } : {};
+  const { config } = await fetchExplorer("shapes", model);
+  const chosenLength = Number(LENGTHS.includes(getState("view")) ? getState("view") : "128");
+  const length = config.positions === "learned" ? Math.min(chosenLength, config.max_length) : chosenLength;
   if (config.positions === "none") return null;
-  if (config.positions === "rotary") return rotations(config, length);
-  return table(config, await binary("positions", { length, ...model }));
+  if (config.positions === "rotary") return rotaryTable(config, length);
+  return positionTable(config, await fetchTensors("positions", { length, ...model }));
 }
 
 /**
@@ -90,173 +90,173 @@ export function mount(root) {
   const [lead, body] = [h("div", {}), h("div", { class: "parts" })];
   /** @type {() => void} */
   let redraw = () => {};
-  const asks = asking(ask, (found) => (redraw = show(lead, body, found)));
-  refill(root, h("div", {}, h("h1", {}, t(TITLE)), lead, asks.said), body);
-  const end = watch((changed) => {
-    if (changed.has("view") || changed.has("model")) asks.ask();
+  const tableRequest = latestRequest(fetchTable, (table) => (redraw = showTable(lead, body, table)));
+  replaceContent(root, h("div", {}, h("h1", {}, t(TITLE)), lead, tableRequest.status), body);
+  const stopListening = onStateChange((changed) => {
+    if (changed.has("view") || changed.has("model")) tableRequest.request();
     else if (changed.has("row") || changed.has("column")) redraw();
   });
-  asks.ask();
+  tableRequest.request();
   return () => {
-    end();
-    asks.end();
+    stopListening();
+    tableRequest.dispose();
   };
 }
 
 /**
  * @param {HTMLElement} lead
  * @param {HTMLElement} body
- * @param {Positions | null} found
+ * @param {PositionTable | null} table
  * @returns {() => void} draws anew what depends on the choice
  */
-function show(lead, body, found) {
-  refill(lead, h("p", { class: "lead" }, t(WORDS[found?.kind ?? "none"])), found && equation(found.kind));
-  if (!found) {
-    refill(body);
+function showTable(lead, body, table) {
+  replaceContent(lead, h("p", { class: "lead" }, t(TEXTS[table?.kind ?? "none"])), table && equation(table.kind));
+  if (!table) {
+    replaceContent(body);
     return () => {};
   }
-  const lengths = LENGTHS.map((each) => /** @type {[string, string]} */ ([each, each]));
-  const isHere = document.activeElement?.closest(".switcher");
-  const [heat, alike, pair] = [heatMap(found), products(found), curves(found)];
-  refill(body,
-    h("div", { class: "controls" }, h("label", {}, t(WORDS.length)),
-      switcher(t(WORDS.length), lengths, LENGTHS.includes(get("view")) ? get("view") : "128", (view) => set({ view }))),
-    heat.element, h("div", { class: "columns" }, alike, distances(found)), pair.element);
-  if (isHere) /** @type {HTMLElement} */ (body.querySelector(".switcher [aria-checked=true]")).focus();
-  const redraw = () => [heat, pair].forEach((each) => each.show());
+  const lengths = LENGTHS.map((length) => /** @type {[string, string]} */ ([length, length]));
+  const hadFocus = document.activeElement?.closest(".switcher");
+  const [tableView, productsView, curvesView] = [tablePanel(table), productsPanel(table), curvesPanel(table)];
+  replaceContent(body,
+    h("div", { class: "controls" }, h("label", {}, t(TEXTS.length)),
+      optionRadioGroup(t(TEXTS.length), lengths, LENGTHS.includes(getState("view")) ? getState("view") : "128", (view) => setState({ view }))),
+    tableView.element, h("div", { class: "columns" }, productsView, distancePanel(table)), curvesView.element);
+  if (hadFocus) /** @type {HTMLElement} */ (body.querySelector(".switcher [aria-checked=true]")).focus();
+  const redraw = () => [tableView, curvesView].forEach((length) => length.show());
   redraw();
   return redraw;
 }
 
-/** @param {Positions["kind"]} kind */
+/** @param {PositionTable["kind"]} kind */
 function equation(kind) {
   const power = () => h("sup", {}, "2", h("i", {}, "i"), "/", h("i", {}, "d"));
-  const line = (/** @type {string} */ left, /** @type {string} */ name) =>
-    h("p", { class: "equation" }, "PE(", h("i", {}, "pos"), ", ", h("i", {}, left), ") = ", name, "(", h("i", {}, "pos"), " / 10000", power(), ")");
+  const line = (/** @type {string} */ dimension, /** @type {string} */ name) =>
+    h("p", { class: "equation" }, "PE(", h("i", {}, "pos"), ", ", h("i", {}, dimension), ") = ", name, "(", h("i", {}, "pos"), " / 10000", power(), ")");
   if (kind === "sinusoidal") return h("div", {}, line("2i", "sin"), line("2i + 1", "cos"));
   return kind === "rotary" ? h("p", { class: "equation" }, h("i", {}, "angle"), " = ", h("i", {}, "pos"), " / base", power()) : null;
 }
 
-/** @param {Positions} found */
-function heatMap(found) {
-  const { length, width } = found;
-  /** @type {import("../heat_map.js").MatrixData} */
+/** @param {PositionTable} table */
+function tablePanel(table) {
+  const { length, width } = table;
+  /** @type {import("../heat_map.js").HeatMapData} */
   const data = {
-    rows: numbers(length, found.first), columns: numbers(width), values: found.values, isSigned: true, label: t(WORDS.table),
+    rows: numberLabels(length, table.first), columns: numberLabels(width), values: table.values, isSigned: true, label: t(TEXTS.table),
   };
-  const matrix = new Matrix({ onSelect: (row, column) => set({ row, column: pairOf(found, column) }) });
-  const element = panel(t(WORDS.table), [matrix.element], { svg: () => matrixSvg(data), data: () => matrixCsv(data) },
-    t(WORDS.tableNote, width));
+  const heatMap = new HeatMap({ onSelect: (row, column) => setState({ row, column: pairOf(table, column) }) });
+  const element = panel(t(TEXTS.table), [heatMap.element], { svg: () => heatMapSvg(data), data: () => heatMapCsv(data) },
+    t(TEXTS.tableNote, width));
   // the column that was clicked stays, where it is one of the pair
-  const column = () => (pairOf(found, matrix.selected[1]) === chosen(found) ? matrix.selected[1] : found.pairs[chosen(found)][0]);
-  return { element, show: () => matrix.show(data, [index("row", 0, length), column()]) };
+  const column = () => (pairOf(table, heatMap.selected[1]) === selectedPair(table) ? heatMap.selected[1] : table.pairs[selectedPair(table)][0]);
+  return { element, show: () => heatMap.show(data, [stateIndex("row", 0, length), column()]) };
 }
 
-/** @param {Positions} found */
-function products(found) {
-  const names = numbers(found.length, found.first);
-  /** @type {import("../heat_map.js").MatrixData} */
-  const data = { rows: names, columns: names, values: found.products, isSigned: true, label: t(WORDS.products) };
-  const matrix = new Matrix();
-  matrix.show(data);
-  return panel(t(WORDS.products), [matrix.element], { svg: () => matrixSvg(data), data: () => matrixCsv(data) }, t(WORDS.productsNote));
+/** @param {PositionTable} table */
+function productsPanel(table) {
+  const names = numberLabels(table.length, table.first);
+  /** @type {import("../heat_map.js").HeatMapData} */
+  const data = { rows: names, columns: names, values: table.products, isSigned: true, label: t(TEXTS.products) };
+  const heatMap = new HeatMap();
+  heatMap.show(data);
+  return panel(t(TEXTS.products), [heatMap.element], { svg: () => heatMapSvg(data), data: () => heatMapCsv(data) }, t(TEXTS.productsNote));
 }
 
-/** @param {Positions} found */
-function distances(found) {
-  const each = byDistance(found.products, found.length);
-  const spread = Math.max(...each.map(({ least, most }) => most - least));
-  const isSame = spread < 1e-5 * Math.max(...each.map(({ most }) => Math.abs(most)));
-  const [least, mean, most] = [each.map((its) => its.least), each.map((its) => its.mean), each.map((its) => its.most)];
-  const title = t(WORDS.distance);
-  /** @type {import("../svg_diagram.js").Draw} */
-  const draw = (width, paints) => chart({
-    across: [0, each.length - 1], up: [Math.min(0, ...least), Math.max(...most)], label: title, below: t(WORDS.apart), height: 360,
-  }, width, paints, (x, y) => [
-    s("path", { d: `${path(most, x, y)}${path([...least].reverse(), (at) => x(each.length - 1 - at), y).replace("M", "L")}Z`, fill: paints.accentSoft, class: "band" }),
-    s("path", { d: path(mean, x, y), fill: "none", stroke: paints.accent, "stroke-width": 2, class: "mean" }),
+/** @param {PositionTable} table */
+function distancePanel(table) {
+  const rowsByDistance = productsByDistance(table.products, table.length);
+  const spread = Math.max(...rowsByDistance.map(({ min, max }) => max - min));
+  const isConstant = spread < 1e-5 * Math.max(...rowsByDistance.map(({ max }) => Math.abs(max)));
+  const [min, mean, max] = [rowsByDistance.map((item) => item.min), rowsByDistance.map((item) => item.mean), rowsByDistance.map((item) => item.max)];
+  const title = t(TEXTS.distance);
+  /** @type {import("../svg_diagram.js").DrawDiagram} */
+  const draw = (width, colours) => lineChart({
+    xRange: [0, rowsByDistance.length - 1], yRange: [Math.min(0, ...min), Math.max(...max)], label: title, xLabel: t(TEXTS.apart), height: 360,
+  }, width, colours, (x, y) => [
+    s("path", { d: `${linePath(max, x, y)}${linePath([...min].reverse(), (distance) => x(rowsByDistance.length - 1 - distance), y).replace("M", "L")}Z`, fill: colours.accentSoft, class: "band" }),
+    s("path", { d: linePath(mean, x, y), fill: "none", stroke: colours.accent, "stroke-width": 2, class: "mean" }),
   ]);
-  const rows = [[t(WORDS.apart), t(WORDS.least), t(WORDS.mean), t(WORDS.most)], ...each.map((its, at) => [at, its.least, its.mean, its.most])];
-  return panel(title, [new Picture(draw).element], { svg: () => alone(draw, title), data: () => csv(rows) },
-    t(isSame ? WORDS.same : WORDS.differs, number(spread)));
+  const rows = [[t(TEXTS.apart), t(TEXTS.least), t(TEXTS.mean), t(TEXTS.most)], ...rowsByDistance.map((item, distance) => [distance, item.min, item.mean, item.max])];
+  return panel(title, [new ResponsiveDiagram(draw).element], { svg: () => standaloneSvg(draw, title), data: () => toCsv(rows) },
+    t(isConstant ? TEXTS.same : TEXTS.differs, formatNumber(spread)));
 }
 
-/** @param {Positions} found */
-function curves(found) {
-  const slider = h("input", { type: "range", id: "pair", min: 0, max: found.pairs.length - 1, value: chosen(found), "aria-label": t(WORDS.pair) });
-  slider.addEventListener("input", () => set({ column: slider.value }));
-  const told = h("output", { class: "note", for: "pair" });
-  const title = t(WORDS.curves);
-  const column = (/** @type {number} */ dimension) => Array.from({ length: found.length }, (_, row) => found.values[row * found.width + dimension]);
-  /** @type {import("../svg_diagram.js").Draw} */
-  const draw = (width, paints) => {
-    const two = found.pairs[chosen(found)];
-    const values = two.map(column);
-    const most = Math.max(1e-6, ...values.flat().map(Math.abs));
-    const row = index("row", 0, found.length);
-    return chart({ across: [0, found.length - 1], up: [-most, most], label: describe(), below: t(WORDS.position), height: 260 }, width, paints, (x, y) => [
-      s("line", { x1: x(row), x2: x(row), y1: y(-most), y2: y(most), stroke: paints.chosen, "stroke-width": 2 }),
-      ...values.map((its, which) => s("path", {
-        d: smooth(found, which, its, x, y), fill: "none", stroke: which ? paints.soft : paints.accent, "stroke-width": 2, "stroke-dasharray": which ? "5 4" : null,
+/** @param {PositionTable} table */
+function curvesPanel(table) {
+  const slider = h("input", { type: "range", id: "pair", min: 0, max: table.pairs.length - 1, value: selectedPair(table), "aria-label": t(TEXTS.pair) });
+  slider.addEventListener("input", () => setState({ column: slider.value }));
+  const description = h("output", { class: "note", for: "pair" });
+  const title = t(TEXTS.curves);
+  const column = (/** @type {number} */ dimension) => Array.from({ length: table.length }, (_, row) => table.values[row * table.width + dimension]);
+  /** @type {import("../svg_diagram.js").DrawDiagram} */
+  const draw = (width, colours) => {
+    const pair = table.pairs[selectedPair(table)];
+    const values = pair.map(column);
+    const max = Math.max(1e-6, ...values.flat().map(Math.abs));
+    const row = stateIndex("row", 0, table.length);
+    return lineChart({ xRange: [0, table.length - 1], yRange: [-max, max], label: describe(), xLabel: t(TEXTS.position), height: 260 }, width, colours, (x, y) => [
+      s("line", { x1: x(row), x2: x(row), y1: y(-max), y2: y(max), stroke: colours.selected, "stroke-width": 2 }),
+      ...values.map((curve, side) => s("path", {
+        d: curvePath(table, side, curve, x, y), fill: "none", stroke: side ? colours.mutedInk : colours.accent, "stroke-width": 2, "stroke-dasharray": side ? "5 4" : null,
       })),
-      ...(found.length > 128 ? [] : values.flatMap((its, which) => its.map((value, at) =>
-        s("circle", { cx: x(at), cy: y(value), r: at === row ? 4 : 2.5, fill: at === row ? paints.chosen : which ? paints.soft : paints.accent })))),
+      ...(table.length > 128 ? [] : values.flatMap((curve, side) => curve.map((value, position) =>
+        s("circle", { cx: x(position), cy: y(value), r: position === row ? 4 : 2.5, fill: position === row ? colours.selected : side ? colours.mutedInk : colours.accent })))),
     ]);
   };
-  const picture = new Picture(draw);
+  const diagram = new ResponsiveDiagram(draw);
   const describe = () => {
-    const two = found.pairs[chosen(found)];
-    const words = { sinusoidal: WORDS.wave, rotary: WORDS.turn, learned: WORDS.free }[found.kind];
-    return t(words, chosen(found), two[0], two[1], number(2 * Math.PI / (waves(found)[chosen(found)] || 1)));
+    const pair = table.pairs[selectedPair(table)];
+    const text = { sinusoidal: TEXTS.wave, rotary: TEXTS.turn, learned: TEXTS.free }[table.kind];
+    return t(text, selectedPair(table), pair[0], pair[1], formatNumber(2 * Math.PI / (frequenciesOf(table)[selectedPair(table)] || 1)));
   };
-  const rows = () => [[t(WORDS.position), ...found.pairs[chosen(found)].map((each) => t(WORDS.dimension, each))],
-    ...numbers(found.length, found.first).map((name, row) => [name, ...found.pairs[chosen(found)].map((each) => found.values[row * found.width + each])])];
-  const element = panel(title, [h("div", { class: "slide" }, slider, told), picture.element],
-    { svg: () => alone(draw, title), data: () => csv(rows()) });
+  const rows = () => [[t(TEXTS.position), ...table.pairs[selectedPair(table)].map((dimension) => t(TEXTS.dimension, dimension))],
+    ...numberLabels(table.length, table.first).map((name, row) => [name, ...table.pairs[selectedPair(table)].map((dimension) => table.values[row * table.width + dimension])])];
+  const element = panel(title, [h("div", { class: "slide" }, slider, description), diagram.element],
+    { svg: () => standaloneSvg(draw, title), data: () => toCsv(rows()) });
   return {
     element,
     show: () => {
-      slider.value = String(chosen(found));
-      refill(told, describe());
+      slider.value = String(selectedPair(table));
+      replaceContent(description, describe());
       slider.setAttribute("aria-valuetext", describe());
-      picture.show();
+      diagram.show();
     },
   };
 }
 
 /**
  * The wave itself where there is one, else a line from number to number.
- * @param {Positions} found
- * @param {number} which of the pair
+ * @param {PositionTable} table
+ * @param {number} side of the pair
  * @param {number[]} values
  * @param {(value: number) => number} x
  * @param {(value: number) => number} y
  */
-function smooth(found, which, values, x, y) {
-  if (found.kind === "learned") return path(values, x, y);
-  const speed = waves(found)[chosen(found)];
-  const wave = found.kind === "rotary" ? [Math.cos, Math.sin][which] : [Math.sin, Math.cos][which];
-  const fine = Array.from({ length: 8 * (found.length - 1) + 1 }, (_, at) => wave((found.first + at / 8) * speed));
-  return path(fine, (at) => x(at / 8), y);
+function curvePath(table, side, values, x, y) {
+  if (table.kind === "learned") return linePath(values, x, y);
+  const frequency = frequenciesOf(table)[selectedPair(table)];
+  const wave = table.kind === "rotary" ? [Math.cos, Math.sin][side] : [Math.sin, Math.cos][side];
+  const samples = Array.from({ length: 8 * (table.length - 1) + 1 }, (_, index) => wave((table.first + index / 8) * frequency));
+  return linePath(samples, (index) => x(index / 8), y);
 }
 
-/** @param {Positions} found */
-function chosen(found) {
-  return index("column", 32, found.pairs.length);
+/** @param {PositionTable} table */
+function selectedPair(table) {
+  return stateIndex("column", 32, table.pairs.length);
 }
 
 /**
- * @param {Positions} found
+ * @param {PositionTable} table
  * @param {number} dimension
  */
-function pairOf(found, dimension) {
-  return found.pairs.findIndex((two) => two.includes(dimension));
+function pairOf(table, dimension) {
+  return table.pairs.findIndex((pair) => pair.includes(dimension));
 }
 
 /**
  * @param {number} count
  * @param {number} [first]
  */
-function numbers(count, first = 0) {
-  return Array.from({ length: count }, (_, at) => String(first + at));
+function numberLabels(count, first = 0) {
+  return Array.from({ length: count }, (_, index) => String(first + index));
 }

@@ -1,19 +1,19 @@
 /** Shapes: where a model's parameters are, how its stacks are built, and what every weight is called. */
 
-import { look, models } from "../api.js";
-import { stackDiagram, thousands } from "../architecture_diagram.js";
-import { h, refill, s, table } from "../dom.js";
-import { csv, tableSvg } from "../export.js";
-import { asking } from "../latest_request.js";
-import { breadth, t } from "../page_text.js";
+import { fetchExplorer, fetchModels } from "../api.js";
+import { architectureDiagram, formatCount } from "../architecture_diagram.js";
+import { dataTable, h, replaceContent, s } from "../dom.js";
+import { tableSvg, toCsv } from "../export.js";
+import { latestRequest } from "../latest_request.js";
+import { t, textWidth } from "../page_text.js";
 import { panel } from "../panel.js";
-import { alone, frame, Picture } from "../svg_diagram.js";
-import { css, ink, sequence } from "../theme_colours.js";
-import { get, watch } from "../url_state.js";
+import { ResponsiveDiagram, standaloneSvg, svgRoot } from "../svg_diagram.js";
+import { contrastColour, cssColour, sequentialScale } from "../theme_colours.js";
+import { getState, onStateChange } from "../url_state.js";
 
 export const TITLE = { en: "Shapes", zh: "结构" };
 
-const WORDS = {
+const TEXTS = {
   lead: { en: "{0} parameters, and where they are.", zh: "{0} 个参数，以及它们在哪里。" },
   parts: { en: "Where the parameters are", zh: "参数在哪里" },
   embedding: { en: "embedding", zh: "词嵌入" },
@@ -61,73 +61,73 @@ const WORDS = {
  */
 export function mount(root) {
   const [lead, body] = [h("p", { class: "lead" }), h("div", { class: "parts" })];
-  const asks = asking(
+  const shapesRequest = latestRequest(
     async () => {
-      const [found, open] = await Promise.all([look("shapes", get("model") ? { model: get("model") } : {}), models()]);
-      const file = open.models.find((/** @type {{name: string}} */ each) => each.name === get("model")) ?? open.models[0];
-      return { found: /** @type {Shapes} */ (found), bytes: file.bytes };
+      const [shapes, available] = await Promise.all([fetchExplorer("shapes", getState("model") ? { model: getState("model") } : {}), fetchModels()]);
+      const file = available.models.find((/** @type {{name: string}} */ model) => model.name === getState("model")) ?? available.models[0];
+      return { shapes: /** @type {Shapes} */ (shapes), bytes: file.bytes };
     },
-    ({ found, bytes }) => {
-      refill(lead, t(WORDS.lead, thousands(found.total)));
-      refill(body, partsPanel(found), diagramPanel(found), h("div", { class: "columns" }, memoryPanel(found, bytes), configPanel(found)), treePanel(found));
+    ({ shapes, bytes }) => {
+      replaceContent(lead, t(TEXTS.lead, formatCount(shapes.total)));
+      replaceContent(body, partsPanel(shapes), diagramPanel(shapes), h("div", { class: "columns" }, memoryPanel(shapes, bytes), configPanel(shapes)), treePanel(shapes));
     });
-  refill(root, h("div", {}, h("h1", {}, t(TITLE)), lead, asks.said), body);
-  const end = watch((changed) => changed.has("model") && asks.ask());
-  asks.ask();
+  replaceContent(root, h("div", {}, h("h1", {}, t(TITLE)), lead, shapesRequest.status), body);
+  const stopListening = onStateChange((changed) => changed.has("model") && shapesRequest.request());
+  shapesRequest.request();
   return () => {
-    end();
-    asks.end();
+    stopListening();
+    shapesRequest.dispose();
   };
 }
 
-/** @param {number} part */
-function percent(part) {
-  return `${(100 * part).toFixed(1)}%`;
+/** @param {number} fraction */
+function formatPercent(fraction) {
+  return `${(100 * fraction).toFixed(1)}%`;
 }
 
 /** @param {{name: string}} part */
 function partName({ name }) {
-  return name in WORDS ? t(WORDS[/** @type {"norm"} */ (name)]) : name;
+  return name in TEXTS ? t(TEXTS[/** @type {"norm"} */ (name)]) : name;
 }
 
 /** @param {Shapes} found */
 function partsPanel({ config, parts, total }) {
-  const title = t(WORDS.parts);
-  const count = Object.fromEntries(parts.map((part) => [part.name, part.count]));
-  const inLayers = count.attention + count["feed-forward"];
-  const rows = [[t(WORDS.part), t(WORDS.count), t(WORDS.share)], ...parts.map((part) => [partName(part), thousands(part.count), percent(part.count / total)])];
-  /** @type {import("../svg_diagram.js").Draw} */
-  const draw = (width, paints) => {
+  const title = t(TEXTS.parts);
+  const counts = Object.fromEntries(parts.map((part) => [part.name, part.count]));
+  const inLayers = counts.attention + counts["feed-forward"];
+  const rows = [[t(TEXTS.part), t(TEXTS.count), t(TEXTS.share)], ...parts.map((part) => [partName(part), formatCount(part.count), formatPercent(part.count / total)])];
+  /** @type {import("../svg_diagram.js").DrawDiagram} */
+  const draw = (width, colours) => {
     let x = 0;
-    return frame(width, 72, title, parts.map((part, at) => {
-      const wide = (width * part.count) / total;
-      const colour = sequence(paints.theme)[[225, 175, 125, 80, 50][at % 5]];
-      const its = { x: x + 12, fill: ink(colour) };
+    return svgRoot(width, 72, title, parts.map((part, index) => {
+      const barWidth = (width * part.count) / total;
+      const colour = sequentialScale(colours.theme)[[225, 175, 125, 80, 50][index % 5]];
+      const textAttributes = { x: x + 12, fill: contrastColour(colour) };
       const name = partName(part);
-      const fits = 7.5 * breadth(name) + 24 < wide;
-      const drawn = part.count > 0 && s("g", { "data-part": part.name },
-        s("rect", { x, y: 4, width: Math.max(1, wide - 2), height: 64, rx: wide > 8 ? 6 : 0, fill: css(colour) }, s("title", {}, `${name}: ${thousands(part.count)}`)),
-        fits && s("text", { ...its, y: 32, "font-weight": 600 }, name), fits && s("text", { ...its, y: 52 }, percent(part.count / total)));
-      x += wide;
-      return drawn;
+      const fits = 7.5 * textWidth(name) + 24 < barWidth;
+      const bar = part.count > 0 && s("g", { "data-part": part.name },
+        s("rect", { x, y: 4, width: Math.max(1, barWidth - 2), height: 64, rx: barWidth > 8 ? 6 : 0, fill: cssColour(colour) }, s("title", {}, `${name}: ${formatCount(part.count)}`)),
+        fits && s("text", { ...textAttributes, y: 32, "font-weight": 600 }, name), fits && s("text", { ...textAttributes, y: 52 }, formatPercent(part.count / total)));
+      x += barWidth;
+      return bar;
     }));
   };
-  const said = [
-    h("p", { class: "after", id: "thirds" }, t(WORDS.thirds, percent(count["feed-forward"] / inLayers), percent(count["feed-forward"] / total), percent(count.embedding / total))),
-    config.tie_output && h("p", {}, t(WORDS.tied)),
+  const explanations = [
+    h("p", { class: "after", id: "thirds" }, t(TEXTS.thirds, formatPercent(counts["feed-forward"] / inLayers), formatPercent(counts["feed-forward"] / total), formatPercent(counts.embedding / total))),
+    config.tie_output && h("p", {}, t(TEXTS.tied)),
   ];
-  return panel(title, [new Picture(draw).element, table(rows, "counts"), ...said], {
-    svg: () => alone(draw, title), data: () => csv([rows[0], ...parts.map((part) => [part.name, part.count, part.count / total])]),
+  return panel(title, [new ResponsiveDiagram(draw).element, dataTable(rows, "counts"), ...explanations], {
+    svg: () => standaloneSvg(draw, title), data: () => toCsv([rows[0], ...parts.map((part) => [part.name, part.count, part.count / total])]),
   });
 }
 
 /** @param {Shapes} found */
 function diagramPanel({ config }) {
-  const title = t(WORDS.diagram);
-  /** @type {import("../svg_diagram.js").Draw} */
-  const draw = (width, paints) => stackDiagram(config, width, paints);
-  return panel(title, [new Picture(draw).element],
-    { svg: () => alone(draw, title), data: () => config }, t(WORDS.diagramNote));
+  const title = t(TEXTS.diagram);
+  /** @type {import("../svg_diagram.js").DrawDiagram} */
+  const draw = (width, colours) => architectureDiagram(config, width, colours);
+  return panel(title, [new ResponsiveDiagram(draw).element],
+    { svg: () => standaloneSvg(draw, title), data: () => config }, t(TEXTS.diagramNote));
 }
 
 /**
@@ -135,94 +135,94 @@ function diagramPanel({ config }) {
  * @param {Shapes} found
  * @returns {[string, number][]}
  */
-function stored({ weights, total }) {
-  const isExact = (/** @type {string} */ name) => [".position.", ".segment.", ".compatibility."].some((part) => name.includes(part));
-  const small = weights.reduce((sum, { name, shape, count }) => sum + (shape.length === 2 && !isExact(name) ? count + 4 * shape[0] : 4 * count), 0);
-  return [["int8", small], ["bf16", 2 * total], ["f32", 4 * total]];
+function storageSizes({ weights, total }) {
+  const isKeptInFloat32 = (/** @type {string} */ name) => [".position.", ".segment.", ".compatibility."].some((part) => name.includes(part));
+  const int8Bytes = weights.reduce((sum, { name, shape, count }) => sum + (shape.length === 2 && !isKeptInFloat32(name) ? count + 4 * shape[0] : 4 * count), 0);
+  return [["int8", int8Bytes], ["bf16", 2 * total], ["f32", 4 * total]];
 }
 
 /**
- * @param {Shapes} found
+ * @param {Shapes} shapes
  * @param {number} bytes
  */
-function memoryPanel(found, bytes) {
-  const rows = [[t(WORDS.storage), t(WORDS.bytes), "MiB"], ...[...stored(found), [t(WORDS.file), bytes]].map(([name, size]) =>
-    [String(name), thousands(Number(size)), (Number(size) / 2 ** 20).toFixed(1)])];
-  const title = t(WORDS.memory);
-  return panel(title, [table(rows, "counts")], { svg: () => tableSvg(title, rows), data: () => csv(rows) }, t(WORDS.memoryNote));
+function memoryPanel(shapes, bytes) {
+  const rows = [[t(TEXTS.storage), t(TEXTS.bytes), "MiB"], ...[...storageSizes(shapes), [t(TEXTS.file), bytes]].map(([name, size]) =>
+    [String(name), formatCount(Number(size)), (Number(size) / 2 ** 20).toFixed(1)])];
+  const title = t(TEXTS.memory);
+  return panel(title, [dataTable(rows, "counts")], { svg: () => tableSvg(title, rows), data: () => toCsv(rows) }, t(TEXTS.memoryNote));
 }
 
 /** @param {Shapes} found */
 function configPanel({ config }) {
-  const rows = [[t(WORDS.setting), t(WORDS.value)], ...Object.entries(config).map(([name, value]) => [name, String(value)])];
-  const title = t(WORDS.config);
-  return panel(title, [h("div", { class: "tall" }, table(rows, "settings"))], { svg: () => tableSvg(title, rows), data: () => config });
+  const rows = [[t(TEXTS.setting), t(TEXTS.value)], ...Object.entries(config).map(([name, value]) => [name, String(value)])];
+  const title = t(TEXTS.config);
+  return panel(title, [h("div", { class: "tall" }, dataTable(rows, "settings"))], { svg: () => tableSvg(title, rows), data: () => config });
 }
 
-/** @typedef {{name: string, count: number, shape?: number[], inside: Map<string, Branch>}} Branch */
+/** @typedef {{name: string, count: number, shape?: number[], children: Map<string, ModuleNode>}} ModuleNode */
 
 /**
  * Names are paths: what begins alike lies in one module.
  * @param {Shapes} found
  */
-function grown({ weights }) {
-  /** @type {Branch} */
-  const root = { name: "", count: 0, inside: new Map() };
+function moduleTree({ weights }) {
+  /** @type {ModuleNode} */
+  const root = { name: "", count: 0, children: new Map() };
   for (const { name, shape, count } of weights) {
-    let at = root;
-    at.count += count;
+    let node = root;
+    node.count += count;
     for (const part of name.split(".")) {
-      const next = at.inside.get(part) ?? { name: part, count: 0, inside: new Map() };
-      at.inside.set(part, next);
-      next.count += count;
-      at = next;
+      const child = node.children.get(part) ?? { name: part, count: 0, children: new Map() };
+      node.children.set(part, child);
+      child.count += count;
+      node = child;
     }
-    at.shape = shape;
+    node.shape = shape;
   }
   return root;
 }
 
-/** @param {Shapes} found */
-function treePanel(found) {
-  const title = t(WORDS.tree);
-  const root = grown(found);
-  const tree = h("div", { class: "tree" }, [...root.inside.values()].map((each) => branch(each, 0)));
-  const all = (/** @type {boolean} */ isOpen) => tree.querySelectorAll("details").forEach((each) => (each.open = isOpen));
-  const rows = () => [[t(WORDS.weight), t(WORDS.shape), t(WORDS.count)], ...told(found)];
+/** @param {Shapes} shapes */
+function treePanel(shapes) {
+  const title = t(TEXTS.tree);
+  const root = moduleTree(shapes);
+  const tree = h("div", { class: "tree" }, [...root.children.values()].map((node) => drawNode(node, 0)));
+  const setAllOpen = (/** @type {boolean} */ isOpen) => tree.querySelectorAll("details").forEach((node) => (node.open = isOpen));
+  const rows = () => [[t(TEXTS.weight), t(TEXTS.shape), t(TEXTS.count)], ...weightRows(shapes)];
   return panel(title, [
-    h("div", { class: "controls" }, h("button", { type: "button", class: "quiet", onclick: () => all(true) }, t(WORDS.open)),
-      h("button", { type: "button", class: "quiet", onclick: () => all(false) }, t(WORDS.close))),
+    h("div", { class: "controls" }, h("button", { type: "button", class: "quiet", onclick: () => setAllOpen(true) }, t(TEXTS.open)),
+      h("button", { type: "button", class: "quiet", onclick: () => setAllOpen(false) }, t(TEXTS.close))),
     h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": title }, tree),
-  ], { svg: () => tableSvg(title, rows()), data: () => ({ total: found.total, weights: found.weights }) }, t(WORDS.treeNote));
+  ], { svg: () => tableSvg(title, rows()), data: () => ({ total: shapes.total, weights: shapes.weights }) }, t(TEXTS.treeNote));
 }
 
 /**
  * Weights of layers that are alike on one line, with the numbers of these layers.
  * @param {Shapes} found
  */
-function told({ weights }) {
+function weightRows({ weights }) {
   /** @type {Map<string, {layers: string[], shape: number[], count: number}>} */
-  const lines = new Map();
+  const entries = new Map();
   for (const { name, shape, count } of weights) {
-    const line = name.replace(/\.layers\.\d+\./, ".layers.*.");
-    const its = lines.get(line) ?? { layers: [], shape, count: 0 };
-    its.layers.push(/\.layers\.(\d+)\./.exec(name)?.[1] ?? "");
-    its.count += count;
-    lines.set(line, its);
+    const pattern = name.replace(/\.layers\.\d+\./, ".layers.*.");
+    const entry = entries.get(pattern) ?? { layers: [], shape, count: 0 };
+    entry.layers.push(/\.layers\.(\d+)\./.exec(name)?.[1] ?? "");
+    entry.count += count;
+    entries.set(pattern, entry);
   }
-  return [...lines].map(([name, { layers, shape, count }]) => {
-    const ends = layers.length > 1 ? `${layers[0]}–${layers[layers.length - 1]}` : layers[0];
-    return [name.replace("*", ends), `${layers.length > 1 ? `${layers.length} × ` : ""}${shape.join(" × ")}`, thousands(count)];
+  return [...entries].map(([name, { layers, shape, count }]) => {
+    const layerRange = layers.length > 1 ? `${layers[0]}–${layers[layers.length - 1]}` : layers[0];
+    return [name.replace("*", layerRange), `${layers.length > 1 ? `${layers.length} × ` : ""}${shape.join(" × ")}`, formatCount(count)];
   });
 }
 
 /**
- * @param {Branch} its
+ * @param {ModuleNode} node
  * @param {number} depth
  * @returns {HTMLElement}
  */
-function branch(its, depth) {
-  const words = [h("span", { class: "name" }, its.name), its.shape && h("span", { class: "shape" }, its.shape.join(" × ")), h("span", { class: "count" }, thousands(its.count))];
-  if (its.shape) return h("div", { class: "leaf" }, words);
-  return h("details", { open: depth < 1 }, h("summary", {}, words), h("div", { class: "inside" }, [...its.inside.values()].map((each) => branch(each, depth + 1))));
+function drawNode(node, depth) {
+  const labels = [h("span", { class: "name" }, node.name), node.shape && h("span", { class: "shape" }, node.shape.join(" × ")), h("span", { class: "count" }, formatCount(node.count))];
+  if (node.shape) return h("div", { class: "leaf" }, labels);
+  return h("details", { open: depth < 1 }, h("summary", {}, labels), h("div", { class: "inside" }, [...node.children.values()].map((child) => drawNode(child, depth + 1))));
 }

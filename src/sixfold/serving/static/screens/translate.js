@@ -1,20 +1,20 @@
 /** Translate: a text as it is typed, and every word of its translation open to questions. */
 
-import { json, Refused, settings, translate } from "../api.js";
-import { announce, h, refill, settled } from "../dom.js";
+import { ApiError, fetchSettings, requestJson, translateTexts } from "../api.js";
+import { announce, debounce, h, replaceContent } from "../dom.js";
 import { languageName, t } from "../page_text.js";
-import { get, set, watch } from "../url_state.js";
-import { tools } from "./translate_actions.js";
-import { filesBar } from "./translate_documents.js";
-import { confidence, otherWays, warnings } from "./translate_quality.js";
-import { inParts, joined, laidOut } from "./translate_sentences.js";
-import { directionChooser, exampleChips, sourceField } from "./translate_source.js";
-import { openWord } from "./translate_word_popover.js";
-import { linked, wordsPane } from "./translate_words.js";
+import { getState, onStateChange, setState } from "../url_state.js";
+import { actionButtons } from "./translate_actions.js";
+import { documentsSection } from "./translate_documents.js";
+import { confidenceNote, otherTranslations, warningsNote } from "./translate_quality.js";
+import { joinItems, splitLongText, splitSentences } from "./translate_sentences.js";
+import { directionChooser, exampleButtons, sourceField } from "./translate_source.js";
+import { openWordPopover } from "./translate_word_popover.js";
+import { connectAlignment, wordsPane } from "./translate_words.js";
 
 export const TITLE = { en: "Translate", zh: "翻译" };
 
-const WORDS = {
+const TEXTS = {
   lead: { en: "Translates as you type. Open any word to see how sure the model is, where it comes from, and what else it could be.",
     zh: "边输入边翻译。点开任意一个词，看看模型有多大把握、它来自哪里、还能怎么译。" },
   target: { en: "Translation", zh: "译文" },
@@ -25,16 +25,16 @@ const WORDS = {
   again: { en: "Try again", zh: "重试" },
 };
 
-const LONG = 2000; // characters; what is longer is not put into the address, and its words are asked for part by part
-const REST = 250; // milliseconds without a key until a text is sent
-const WAYS = 4;
+const LONG_TEXT = 2000; // characters; what is longer is not put into the address, and its words are asked for part by part
+const TYPING_PAUSE = 250; // milliseconds without a key until a text is sent
+const N_BEST = 4;
 
 /** @typedef {import("./translate_sentences.js").Item} Item */
-/** @typedef {import("./translate_words.js").Shown} Shown */
-/** @typedef {{text: string, from: string, to: string, answer: import("../api.js").Translation, items: Item[], before: Item[][]}} View */
+/** @typedef {import("./translate_words.js").WordButton} WordButton */
+/** @typedef {{text: string, from: string, to: string, result: import("../api.js").Translation, items: Item[], undoStack: Item[][]}} TranslationView */
 
-let kept = ""; // a text too long for the address
-/** @type {View | null} */
+let longText = ""; // a text too long for the address
+/** @type {TranslationView | null} */
 let view = null; // outlives the screen, so that what was chosen is still there in another language or colour
 
 /**
@@ -42,209 +42,209 @@ let view = null; // outlives the screen, so that what was chosen is still there 
  * @returns {() => void}
  */
 export function mount(root) {
-  let asking = new AbortController();
-  let isHere = true;
+  let abortController = new AbortController();
+  let isMounted = true;
   let limit = 0;
-  let closeWord = () => {};
-  /** @type {Shown[]} */
-  let shown = [];
+  let closePopover = () => {};
+  /** @type {WordButton[]} */
+  let wordButtons = [];
 
-  const source = sourceField(typed, (place) => links.lookBack(place));
-  const words = wordsPane(open, (its) => links.look(its), openPart);
-  const links = linked(source, words);
-  const direction = directionChooser(turn);
-  const title = h("h2", {}, t(WORDS.target));
-  const chip = h("span", { class: "head-note" });
-  const foot = h("div", { class: "pane-foot" });
+  const source = sourceField(onTyped, (markIndex) => alignment.highlightSource(markIndex));
+  const words = wordsPane(openPopover, (wordButton) => alignment.highlightWord(wordButton), loadPartWords);
+  const alignment = connectAlignment(source, words);
+  const direction = directionChooser(swapLanguages);
+  const title = h("h2", {}, t(TEXTS.target));
+  const header = h("span", { class: "head-note" });
+  const footer = h("div", { class: "pane-foot" });
   const below = h("div", { class: "below" });
-  const examples = exampleChips((text) => {
-    source.put(text);
+  const examples = exampleButtons((text) => {
+    source.setText(text);
     source.area.focus();
     send();
   });
-  const target = h("section", { class: "pane target", id: "target", "aria-label": t(WORDS.target) },
-    h("div", { class: "pane-head" }, title, chip), words.element, foot);
-  const files = filesBar(tell);
-  refill(root, h("div", {}, h("h1", {}, t(TITLE)), h("p", { class: "lead" }, t(WORDS.lead))),
+  const target = h("section", { class: "pane target", id: "target", "aria-label": t(TEXTS.target) },
+    h("div", { class: "pane-head" }, title, header), words.element, footer);
+  const files = documentsSection(describeError);
+  replaceContent(root, h("div", {}, h("h1", {}, t(TITLE)), h("p", { class: "lead" }, t(TEXTS.lead))),
     h("div", { class: "panel panes" },
-      h("section", { class: "pane", "aria-label": t(WORDS.text) }, h("div", { class: "pane-head" }, direction.select, source.clear),
+      h("section", { class: "pane", "aria-label": t(TEXTS.text) }, h("div", { class: "pane-head" }, direction.select, source.clear),
         source.field, examples, h("div", { class: "pane-foot" }, source.count)), direction.swap, target), below, files.element);
 
   // --- asking --------------------------------------------------------------------------------------------------------
 
-  const rested = settled(REST, () => isHere && send());
+  const sendLater = debounce(TYPING_PAUSE, () => isMounted && send());
 
-  function typed() {
-    asking.abort(); // what was asked for is for another text
-    closeWord();
-    source.area.value.trim() ? busy(true) : send();
-    rested();
+  function onTyped() {
+    abortController.abort(); // what was asked for is for another text
+    closePopover();
+    source.area.value.trim() ? setBusy(true) : send();
+    sendLater();
   }
 
   function send() {
-    kept = source.area.value.length > LONG ? source.area.value : "";
-    const text = kept ? "" : source.area.value;
-    if (text !== get("text")) set({ text });
-    ask();
+    longText = source.area.value.length > LONG_TEXT ? source.area.value : "";
+    const text = longText ? "" : source.area.value;
+    if (text !== getState("text")) setState({ text });
+    requestTranslation();
   }
 
-  function isShown() {
-    return view !== null && view.text === source.area.value && view.from === get("from") && view.to === get("to");
+  function isUpToDate() {
+    return view !== null && view.text === source.area.value && view.from === getState("from") && view.to === getState("to");
   }
 
-  async function ask() {
-    asking.abort();
-    asking = new AbortController();
-    const { signal } = asking;
-    const [text, from, to] = [source.area.value, get("from"), get("to")];
-    if (isShown()) return present();
+  async function requestTranslation() {
+    abortController.abort();
+    abortController = new AbortController();
+    const { signal } = abortController;
+    const [text, from, to] = [source.area.value, getState("from"), getState("to")];
+    if (isUpToDate()) return showView();
     view = null;
-    if (!text.trim()) return present();
-    if (source.isOver()) return fail(t(WORDS.over, limit.toLocaleString("en")), false);
-    busy(true);
-    const isLong = text.length > LONG;
+    if (!text.trim()) return showView();
+    if (source.isTooLong()) return showError(t(TEXTS.over, limit.toLocaleString("en")), false);
+    setBusy(true);
+    const isLong = text.length > LONG_TEXT;
     try {
-      const how = { source: from || null, target: to || null, n_best: isLong ? 1 : WAYS, details: !isLong };
-      const [answer] = await translate([text], how, signal);
+      const options = { source: from || null, target: to || null, n_best: isLong ? 1 : N_BEST, details: !isLong };
+      const [result] = await translateTexts([text], options, signal);
       if (signal.aborted) return;
-      view = { text, from, to, answer, items: isLong ? inParts(answer, LONG) : laidOut(answer), before: [] };
-      present();
-      announce(joined(view.items).slice(0, LONG));
+      view = { text, from, to, result, items: isLong ? splitLongText(result, LONG_TEXT) : splitSentences(result), undoStack: [] };
+      showView();
+      announce(joinItems(view.items).slice(0, LONG_TEXT));
     } catch (error) {
-      if (!signal.aborted) fail(tell(error), true);
+      if (!signal.aborted) showError(describeError(error), true);
     }
   }
 
   /** @param {import("./translate_sentences.js").Sentence} part */
-  async function openPart(part) {
-    const its = view;
-    const { signal } = asking;
-    if (!its) return;
+  async function loadPartWords(part) {
+    const openedView = view;
+    const { signal } = abortController;
+    if (!openedView) return;
     try {
-      const [answer] = await translate([part.text], { source: its.answer.from, target: its.answer.to, details: true }, signal);
-      const found = laidOut(answer, part.at);
-      its.items = its.items.flatMap((item) => (item === part ? found : [item]));
-      if (its !== view || signal.aborted) return;
-      present();
-      shown.find(({ sentence }) => found.includes(sentence))?.button.focus();
+      const [result] = await translateTexts([part.text], { source: openedView.result.from, target: openedView.result.to, details: true }, signal);
+      const sentences = splitSentences(result, part.offset);
+      openedView.items = openedView.items.flatMap((item) => (item === part ? sentences : [item]));
+      if (openedView !== view || signal.aborted) return;
+      showView();
+      wordButtons.find(({ sentence }) => sentences.includes(sentence))?.button.focus();
     } catch (error) {
-      if (!signal.aborted) fail(tell(error), true);
+      if (!signal.aborted) showError(describeError(error), true);
     }
   }
 
   // --- showing -------------------------------------------------------------------------------------------------------
 
   /** @param {boolean} isBusy */
-  function busy(isBusy) {
+  function setBusy(isBusy) {
     if (isBusy) target.setAttribute("aria-busy", "true");
     else target.removeAttribute("aria-busy");
   }
 
-  function present() {
-    busy(false);
-    closeWord();
-    const is = view;
+  function showView() {
+    setBusy(false);
+    closePopover();
+    const shownView = view;
     const isSmall = source.area.value.length > 160;
     root.querySelector(".panes")?.classList.toggle("small", isSmall);
     examples.hidden = source.area.value !== "";
-    shown = words.show(is ? is.items : [], is?.answer.to ?? "");
-    if (!is) words.element.append(h("p", { class: "waiting" }, t(WORDS.empty)));
-    links.connect(shown);
-    direction.show(is && is.answer);
-    title.textContent = is ? languageName(is.answer.to) : t(WORDS.target);
-    refill(chip, is && !is.before.length && confidence(is.answer.confidence));
-    refill(foot, is && tools(is, undo));
-    refill(below, is && warnings(is.answer.warnings), is && otherWays(is.answer.n_best, is.answer.translation, is.answer.to));
+    wordButtons = words.show(shownView ? shownView.items : [], shownView?.result.to ?? "");
+    if (!shownView) words.element.append(h("p", { class: "waiting" }, t(TEXTS.empty)));
+    alignment.setWords(wordButtons);
+    direction.show(shownView && shownView.result);
+    title.textContent = shownView ? languageName(shownView.result.to) : t(TEXTS.target);
+    replaceContent(header, shownView && !shownView.undoStack.length && confidenceNote(shownView.result.confidence));
+    replaceContent(footer, shownView && actionButtons(shownView, undo));
+    replaceContent(below, shownView && warningsNote(shownView.result.warnings), shownView && otherTranslations(shownView.result.n_best, shownView.result.translation, shownView.result.to));
   }
 
   /** @param {unknown} error */
-  function tell(error) {
-    if (error instanceof Refused) return `${error.message}${error.hint ? ` – ${error.hint}` : ""}`;
-    return error instanceof TypeError ? t(WORDS.gone) : error instanceof Error ? error.message : String(error);
+  function describeError(error) {
+    if (error instanceof ApiError) return `${error.message}${error.hint ? ` – ${error.hint}` : ""}`;
+    return error instanceof TypeError ? t(TEXTS.gone) : error instanceof Error ? error.message : String(error);
   }
 
   /**
    * @param {string} message
-   * @param {boolean} isWorthAnother attempt
+   * @param {boolean} canRetry attempt
    */
-  function fail(message, isWorthAnother) {
+  function showError(message, canRetry) {
     view = null;
-    present();
-    refill(words.element, h("p", { class: "wrong trouble", role: "alert" }, message),
-      isWorthAnother && h("button", { type: "button", class: "quiet framed", id: "again", onclick: ask }, t(WORDS.again)));
+    showView();
+    replaceContent(words.element, h("p", { class: "wrong trouble", role: "alert" }, message),
+      canRetry && h("button", { type: "button", class: "quiet framed", id: "again", onclick: requestTranslation }, t(TEXTS.again)));
   }
 
   // --- what can be done ----------------------------------------------------------------------------------------------
 
-  /** @param {Shown} its */
-  function open(its) {
-    closeWord();
+  /** @param {WordButton} wordButton */
+  function openPopover(wordButton) {
+    closePopover();
     if (!view) return;
-    closeWord = openWord(target, its, view.answer, {
-      tell,
-      onKnown: (count) => words.tell(its, count),
-      onPick: (chosen) => pick(its, chosen.translation),
-      onClose: () => links.hold(null),
+    closePopover = openWordPopover(target, wordButton, view.result, {
+      describeError: describeError,
+      onLoaded: (count) => words.labelWithCount(wordButton, count),
+      onPick: (alternative) => replaceSentence(wordButton, alternative.translation),
+      onClose: () => alignment.pin(null),
     });
-    links.hold(its);
+    alignment.pin(wordButton);
   }
 
   /**
    * The sentence of this word becomes what was chosen; what is inside of that takes another pass.
-   * @param {Shown} its
-   * @param {string} said
+   * @param {WordButton} its
+   * @param {string} translation
    */
-  async function pick({ sentence, word }, said) {
-    const is = view;
-    const { signal } = asking;
-    if (!is || said === sentence.said) return;
-    busy(true);
-    const asked = { text: sentence.text, translation: said, source: is.answer.from, target: is.answer.to };
-    const answers = await json("/api/v1/score", asked, signal).catch(() => null);
-    if (is !== view || signal.aborted) return;
+  async function replaceSentence({ sentence, word }, translation) {
+    const changedView = view;
+    const { signal } = abortController;
+    if (!changedView || translation === sentence.translation) return;
+    setBusy(true);
+    const request = { text: sentence.text, translation, source: changedView.result.from, target: changedView.result.to };
+    const scored = await requestJson("/api/v1/score", request, signal).catch(() => null);
+    if (changedView !== view || signal.aborted) return;
     /** @type {Item[]} */
-    const found = answers ? laidOut(answers.translations[0], sentence.at) : [];
-    const known = found.find((item) => typeof item !== "string" && item.said === said);
-    const next = { ...(typeof known === "object" ? known : { ...sentence, words: [] }), said, isChanged: true };
-    is.before.push(is.items);
-    is.items = is.items.map((item) => (item === sentence ? next : item));
-    present();
-    announce(said);
-    shown.find((each) => each.sentence === next && each.word.span[0] >= word.span[0])?.button.focus();
+    const items = scored ? splitSentences(scored.translations[0], sentence.offset) : [];
+    const scoredSentence = items.find((item) => typeof item !== "string" && item.translation === translation);
+    const changedSentence = { ...(typeof scoredSentence === "object" ? scoredSentence : { ...sentence, words: [] }), translation, isChanged: true };
+    changedView.undoStack.push(changedView.items);
+    changedView.items = changedView.items.map((item) => (item === sentence ? changedSentence : item));
+    showView();
+    announce(translation);
+    wordButtons.find((wordButton) => wordButton.sentence === changedSentence && wordButton.word.span[0] >= word.span[0])?.button.focus();
   }
 
   function undo() {
-    const before = view?.before.pop();
-    if (!view || !before) return;
-    view.items = before;
-    present();
-    announce(joined(before).slice(0, LONG));
-    shown[0]?.button.focus();
+    const previousItems = view?.undoStack.pop();
+    if (!view || !previousItems) return;
+    view.items = previousItems;
+    showView();
+    announce(joinItems(previousItems).slice(0, LONG_TEXT));
+    wordButtons[0]?.button.focus();
   }
 
-  function turn() {
-    const text = view ? joined(view.items) : source.area.value;
-    kept = text.length > LONG ? text : "";
-    set({ from: get("to"), to: get("from"), text: kept ? "" : text });
+  function swapLanguages() {
+    const text = view ? joinItems(view.items) : source.area.value;
+    longText = text.length > LONG_TEXT ? text : "";
+    setState({ from: getState("to"), to: getState("from"), text: longText ? "" : text });
   }
 
-  settings().then(({ charLimit }) => source.allow((limit = charLimit))).catch(() => {});
+  fetchSettings().then(({ charLimit }) => source.setLimit((limit = charLimit))).catch(() => {});
 
-  const end = watch((changed) => {
-    const wanted = get("text") || kept;
-    const isOther = changed.has("text") && wanted !== source.area.value;
-    if (isOther) source.put(wanted);
-    if (isOther || changed.has("from") || changed.has("to")) ask();
+  const stopListening = onStateChange((changed) => {
+    const text = getState("text") || longText;
+    const isNewText = changed.has("text") && text !== source.area.value;
+    if (isNewText) source.setText(text);
+    if (isNewText || changed.has("from") || changed.has("to")) requestTranslation();
   });
-  source.put(get("text") || kept);
-  if (!isShown()) view = null;
-  present();
-  ask();
+  source.setText(getState("text") || longText);
+  if (!isUpToDate()) view = null;
+  showView();
+  requestTranslation();
   return () => {
-    isHere = false;
-    asking.abort();
-    closeWord();
-    files.end();
-    end();
+    isMounted = false;
+    abortController.abort();
+    closePopover();
+    files.dispose();
+    stopListening();
   };
 }

@@ -3,12 +3,12 @@
 import { announce, h } from "../dom.js";
 import { tableSvg } from "../export.js";
 import { t } from "../page_text.js";
-import { buttons } from "../panel.js";
-import { link } from "../url_state.js";
-import { joined, percent } from "./translate_sentences.js";
-import { follow, inside } from "./translate_word_popover.js";
+import { exportButtons } from "../panel.js";
+import { linkTo } from "../url_state.js";
+import { formatPercent, joinItems } from "./translate_sentences.js";
+import { attentionState, openAttention } from "./translate_word_popover.js";
 
-const WORDS = {
+const TEXTS = {
   copy: { en: "Copy", zh: "复制" },
   copied: { en: "Copied ✓", zh: "已复制 ✓" },
   refused: { en: "The browser did not allow it", zh: "浏览器不允许" },
@@ -24,33 +24,33 @@ const WORDS = {
 };
 
 /**
- * @param {{items: import("./translate_sentences.js").Item[], before: unknown[], answer: import("../api.js").Translation}} view
+ * @param {{items: import("./translate_sentences.js").Item[], undoStack: unknown[], result: import("../api.js").Translation}} view
  * @param {() => void} onUndo
  */
-export function tools({ items, before, answer }, onUndo) {
+export function actionButtons({ items, undoStack, result }, onUndo) {
   const sentences = items.flatMap((item) => (typeof item === "string" ? [] : [item]));
   const first = sentences.find((sentence) => !sentence.isClosed);
   const isLong = sentences.some((sentence) => sentence.isClosed);
   const copy = h("button", { type: "button", class: "quiet framed", id: "copy", onclick: async () => {
-    copy.textContent = await write(joined(items)).then(() => t(WORDS.copied), () => t(WORDS.refused));
+    copy.textContent = await copyText(joinItems(items)).then(() => t(TEXTS.copied), () => t(TEXTS.refused));
     announce(copy.textContent);
-    setTimeout(() => (copy.textContent = t(WORDS.copy)), 2000);
-  } }, t(WORDS.copy));
+    setTimeout(() => (copy.textContent = t(TEXTS.copy)), 2000);
+  } }, t(TEXTS.copy));
   const words = sentences.flatMap(({ text, words }) => words.map((word) => ({ ...word, from: text.slice(...word.source) })));
   return [
     copy,
-    words.length > 0 && buttons(t(WORDS.title), {
-      svg: () => tableSvg(joined(items), [[t(WORDS.word), t(WORDS.from), t(WORDS.sure)],
-        ...words.map(({ text, from, probability }) => [text, from, { text: percent(probability), part: probability }])]),
-      data: () => ({ source: answer.source, translation: joined(items), from: answer.from, to: answer.to, confidence: answer.confidence,
+    words.length > 0 && exportButtons(t(TEXTS.title), {
+      svg: () => tableSvg(joinItems(items), [[t(TEXTS.word), t(TEXTS.from), t(TEXTS.sure)],
+        ...words.map(({ text, from, probability }) => [text, from, { text: formatPercent(probability), fraction: probability }])]),
+      data: () => ({ source: result.source, translation: joinItems(items), from: result.from, to: result.to, confidence: result.confidence,
         words: words.map(({ text, from, probability, weight, pieces }) => ({ text, from, probability, weight, pieces })),
-        n_best: answer.n_best, warnings: answer.warnings }),
+        n_best: result.n_best, warnings: result.warnings }),
     }),
-    first && h("a", { class: "quiet framed", id: "inside", href: link(inside(first)),
-      onclick: (/** @type {MouseEvent} */ event) => follow(event, first) }, t(WORDS.inside)),
-    before.length > 0 && h("span", { class: "note", id: "changed" }, t(WORDS.changed), " ",
-      h("button", { type: "button", class: "quiet framed", id: "undo", onclick: onUndo }, t(WORDS.undo))),
-    h("span", { class: "note legend" }, t(isLong ? WORDS.parts : WORDS.legend)),
+    first && h("a", { class: "quiet framed", id: "inside", href: linkTo(attentionState(first)),
+      onclick: (/** @type {MouseEvent} */ event) => openAttention(event, first) }, t(TEXTS.inside)),
+    undoStack.length > 0 && h("span", { class: "note", id: "changed" }, t(TEXTS.changed), " ",
+      h("button", { type: "button", class: "quiet framed", id: "undo", onclick: onUndo }, t(TEXTS.undo))),
+    h("span", { class: "note legend" }, t(isLong ? TEXTS.parts : TEXTS.legend)),
   ];
 }
 
@@ -58,13 +58,13 @@ export function tools({ items, before, answer }, onUndo) {
  * Into the clipboard; pages that came without encryption may not use the new way.
  * @param {string} text
  */
-async function write(text) {
+async function copyText(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const area = h("textarea", { class: "unseen" });
   area.value = text;
   document.body.append(area);
   area.select();
-  const isDone = document.execCommand("copy");
+  const isCopied = document.execCommand("copy");
   area.remove();
-  if (!isDone) throw new Error("no clipboard");
+  if (!isCopied) throw new Error("no clipboard");
 }

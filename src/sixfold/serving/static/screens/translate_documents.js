@@ -1,11 +1,11 @@
 /** Documents: dropped anywhere on the screen or picked, translated, and there to be fetched. */
 
-import { settings, translateFile } from "../api.js";
+import { fetchSettings, translateFile } from "../api.js";
 import { announce, h } from "../dom.js";
 import { t } from "../page_text.js";
-import { get } from "../url_state.js";
+import { getState } from "../url_state.js";
 
-const WORDS = {
+const TEXTS = {
   pick: { en: "Translate a document", zh: "翻译文档" },
   or: { en: "or drop it anywhere on this page: {0}", zh: "或将其拖放到页面任意处：{0}" },
   drop: { en: "Drop the document to translate it", zh: "松开即可翻译文档" },
@@ -18,65 +18,65 @@ const WORDS = {
 };
 
 /**
- * @param {(error: unknown) => string} tell
+ * @param {(error: unknown) => string} describeError
  */
-export function filesBar(tell) {
+export function documentsSection(describeError) {
   /** @type {string[]} */
   let formats = [];
   const input = h("input", { type: "file", id: "file", class: "unseen", multiple: true, tabindex: -1, "aria-hidden": "true" });
   const hint = h("span", { class: "note" });
-  const list = h("ul", { class: "files", "aria-label": t(WORDS.files) });
-  const curtain = h("div", { class: "curtain", hidden: true }, h("strong", {}, t(WORDS.drop)));
-  const element = h("section", { class: "documents", "aria-label": t(WORDS.files) },
-    h("button", { type: "button", class: "quiet framed", id: "pick", onclick: () => input.click() }, t(WORDS.pick)), input, hint, list, curtain);
+  const list = h("ul", { class: "files", "aria-label": t(TEXTS.files) });
+  const dropOverlay = h("div", { class: "curtain", hidden: true }, h("strong", {}, t(TEXTS.drop)));
+  const element = h("section", { class: "documents", "aria-label": t(TEXTS.files) },
+    h("button", { type: "button", class: "quiet framed", id: "pick", onclick: () => input.click() }, t(TEXTS.pick)), input, hint, list, dropOverlay);
 
-  settings().then((its) => {
-    formats = its.supportedFilesFormat;
+  fetchSettings().then((settings) => {
+    formats = settings.supportedFilesFormat;
     input.accept = formats.join(",");
-    hint.textContent = t(WORDS.or, formats.join(" "));
+    hint.textContent = t(TEXTS.or, formats.join(" "));
   }).catch(() => {});
   input.addEventListener("change", () => {
-    for (const file of input.files ?? []) add(file);
+    for (const file of input.files ?? []) addFile(file);
     input.value = "";
   });
 
   /** @param {File} file */
-  async function add(file) {
-    const bar = h("progress", { "aria-label": `${file.name}: ${t(WORDS.wait)}` });
-    const outcome = h("span", { class: "outcome-of-file" }, bar, h("span", { class: "note" }, t(WORDS.wait)));
+  async function addFile(file) {
+    const bar = h("progress", { "aria-label": `${file.name}: ${t(TEXTS.wait)}` });
+    const outcome = h("span", { class: "outcome-of-file" }, bar, h("span", { class: "note" }, t(TEXTS.wait)));
     const row = h("li", {}, h("span", { class: "file-name" }, file.name), outcome,
-      h("button", { type: "button", class: "quiet", "aria-label": t(WORDS.remove, file.name), onclick: () => row.remove() }, "✕"));
+      h("button", { type: "button", class: "quiet", "aria-label": t(TEXTS.remove, file.name), onclick: () => row.remove() }, "✕"));
     list.append(row);
-    const ending = file.name.slice(file.name.lastIndexOf(".")).toLowerCase();
+    const extension = file.name.slice(file.name.lastIndexOf(".")).toLowerCase();
     try {
-      if (formats.length && !formats.includes(ending)) throw new Error(t(WORDS.format));
-      const where = await translateFile(file, get("from"), get("to"));
-      const name = decodeURIComponent(where.slice(where.lastIndexOf("/") + 1)).replace(/^[^.]*\./, "");
-      outcome.replaceChildren(h("a", { href: where, download: name }, t(WORDS.fetch, name)));
-      announce(t(WORDS.done, file.name));
+      if (formats.length && !formats.includes(extension)) throw new Error(t(TEXTS.format));
+      const url = await translateFile(file, getState("from"), getState("to"));
+      const name = decodeURIComponent(url.slice(url.lastIndexOf("/") + 1)).replace(/^[^.]*\./, "");
+      outcome.replaceChildren(h("a", { href: url, download: name }, t(TEXTS.fetch, name)));
+      announce(t(TEXTS.done, file.name));
     } catch (error) {
-      outcome.replaceChildren(h("span", { class: "wrong", role: "alert" }, tell(error)));
+      outcome.replaceChildren(h("span", { class: "wrong", role: "alert" }, describeError(error)));
     }
   }
 
   /** @param {DragEvent} event */
   const isFile = (event) => event.dataTransfer?.types.includes("Files") ?? false;
   const listeners = new AbortController();
-  const how = { signal: listeners.signal };
-  for (const kind of /** @type {const} */ (["dragenter", "dragover"]))
-    document.addEventListener(kind, (event) => {
+  const options = { signal: listeners.signal };
+  for (const eventName of /** @type {const} */ (["dragenter", "dragover"]))
+    document.addEventListener(eventName, (event) => {
       if (!isFile(event)) return;
       event.preventDefault();
-      curtain.hidden = false;
-    }, how);
+      dropOverlay.hidden = false;
+    }, options);
   document.addEventListener("dragleave", (event) => {
-    if (!event.relatedTarget) curtain.hidden = true;
-  }, how);
+    if (!event.relatedTarget) dropOverlay.hidden = true;
+  }, options);
   document.addEventListener("drop", (event) => {
     if (!isFile(event)) return;
     event.preventDefault();
-    curtain.hidden = true;
-    for (const file of event.dataTransfer?.files ?? []) add(file);
-  }, how);
-  return { element, end: () => listeners.abort() };
+    dropOverlay.hidden = true;
+    for (const file of event.dataTransfer?.files ?? []) addFile(file);
+  }, options);
+  return { element, dispose: () => listeners.abort() };
 }

@@ -2,9 +2,9 @@
 
 import { h } from "../dom.js";
 import { t } from "../page_text.js";
-import { percent } from "./translate_sentences.js";
+import { formatPercent } from "./translate_sentences.js";
 
-const WORDS = {
+const TEXTS = {
   sure: { en: "{0} sure", zh: "可信度 {0}" },
   meaning: {
     en: "The chance that the least sure sentence is a fair translation, as measured on sentences that the model had not seen.",
@@ -15,8 +15,8 @@ const WORDS = {
   score: { en: "The mean log-probability of a piece, less a length penalty; higher is likelier.", zh: "词片对数概率的平均值（含长度惩罚），越大越可能。" },
 };
 
-/** @type {Record<string, import("../page_text.js").Words>} */
-const KINDS = {
+/** @type {Record<string, import("../page_text.js").BilingualText>} */
+const WARNING_TEXTS = {
   empty: { en: "The model had nothing to say for a sentence.", zh: "有一句话模型没有给出译文。" },
   loop: { en: "The translation says the same again and again.", zh: "译文在反复说同样的内容。" },
   damaged: { en: "A character of the translation is damaged.", zh: "译文中有损坏的字符。" },
@@ -30,52 +30,52 @@ const KINDS = {
   direction: { en: "No model reads this language.", zh: "没有模型懂这种语言。" },
 };
 
-/** @typedef {import("../api.js").Notice} Notice */
+/** @typedef {import("../api.js").TranslationWarning} TranslationWarning */
 
-/** @param {number | null} share */
-export function confidence(share) {
-  if (share === null || share === undefined) return null;
-  return h("span", { class: "chip", id: "confidence", title: t(WORDS.meaning), role: "note", "aria-label": `${t(WORDS.sure, percent(share))}. ${t(WORDS.meaning)}` },
-    t(WORDS.sure, percent(share)));
+/** @param {number | null} confidence */
+export function confidenceNote(confidence) {
+  if (confidence === null || confidence === undefined) return null;
+  return h("span", { class: "chip", id: "confidence", title: t(TEXTS.meaning), role: "note", "aria-label": `${t(TEXTS.sure, formatPercent(confidence))}. ${t(TEXTS.meaning)}` },
+    t(TEXTS.sure, formatPercent(confidence)));
 }
 
-/** @param {Notice[]} notices */
-export function warnings(notices) {
-  if (!notices.length) return null;
-  return h("div", { class: "warnings", id: "warnings", role: "note" }, h("h2", {}, t(WORDS.wary)),
-    h("ul", {}, notices.map((notice) => h("li", { dataset: { kind: notice.kind } }, worded(notice)))));
+/** @param {TranslationWarning[]} warnings */
+export function warningsNote(warnings) {
+  if (!warnings.length) return null;
+  return h("div", { class: "warnings", id: "warnings", role: "note" }, h("h2", {}, t(TEXTS.wary)),
+    h("ul", {}, warnings.map((warning) => h("li", { dataset: { kind: warning.kind } }, warningText(warning)))));
 }
 
 /**
  * In words of the interface; the server's own where the kind is new to us.
- * @param {Notice} notice
+ * @param {TranslationWarning} warning
  */
-function worded(notice) {
-  const known = KINDS[notice.kind];
-  if (!known) return notice.message;
-  const details = notice.message.split(": ").slice(1).join(": ");
-  return t(known, details && `: ${details}`);
+function warningText(warning) {
+  const text = WARNING_TEXTS[warning.kind];
+  if (!text) return warning.message;
+  const details = warning.message.split(": ").slice(1).join(": ");
+  return t(text, details && `: ${details}`);
 }
 
 /**
  * All but the best, with what differs from it set off.
- * @param {{text: string, score: number}[]} ways
+ * @param {{text: string, score: number}[]} candidates
  * @param {string} best
  * @param {string} language
  */
-export function otherWays(ways, best, language) {
-  const others = ways.filter(({ text }) => text !== best);
+export function otherTranslations(candidates, best, language) {
+  const others = candidates.filter(({ text }) => text !== best);
   if (!others.length) return null;
-  return h("details", { class: "panel ways", id: "ways" }, h("summary", {}, t(WORDS.others, others.length)),
+  return h("details", { class: "panel ways", id: "ways" }, h("summary", {}, t(TEXTS.others, others.length)),
     h("ol", {}, others.map(({ text, score }) =>
-      h("li", {}, h("span", { class: "way", lang: language }, differing(text, best)), h("span", { class: "note", title: t(WORDS.score) }, score.toFixed(3))))));
+      h("li", {}, h("span", { class: "way", lang: language }, markDifference(text, best)), h("span", { class: "note", title: t(TEXTS.score) }, score.toFixed(3))))));
 }
 
 /**
  * @param {string} text
  * @param {string} best
  */
-function differing(text, best) {
+function markDifference(text, best) {
   let start = 0;
   while (start < text.length && text[start] === best[start]) start++;
   let end = 0;

@@ -10,13 +10,13 @@
  * @property {number} weight the share of its attention that went there
  * @property {number} probability of all its pieces together
  * @property {{text: string, probability: number}[]} pieces
- * @property {boolean} isWary something is wrong here
+ * @property {boolean} hasWarning something is wrong here
  */
 /**
  * @typedef {object} Sentence What was translated by itself.
- * @property {number} at where it stands in the whole source
+ * @property {number} offset where it stands in the whole source
  * @property {string} text
- * @property {string} said
+ * @property {string} translation
  * @property {Word[]} words none: nothing is known of them yet
  * @property {boolean} isChanged somebody has chosen another translation
  * @property {boolean} isClosed some lines of a long text, whose words have not been asked for
@@ -26,54 +26,54 @@
 /**
  * The server counts characters, scripts count halves of those above U+FFFF: from one to the other.
  * @param {string} text
- * @returns {(at: number) => number}
+ * @returns {(index: number) => number}
  */
-export function places(text) {
-  if (!/[\ud800-\udfff]/.test(text)) return (at) => at;
-  const found = [0];
-  for (const letter of text) found.push(found[found.length - 1] + letter.length);
-  return (at) => found[Math.min(at, found.length - 1)];
+export function codeUnitOffsets(text) {
+  if (!/[\ud800-\udfff]/.test(text)) return (index) => index;
+  const offsets = [0];
+  for (const character of text) offsets.push(offsets[offsets.length - 1] + character.length);
+  return (index) => offsets[Math.min(index, offsets.length - 1)];
 }
 
 /**
- * @param {Translation} answer
+ * @param {Translation} result
  * @param {number} [start] where its text begins in the whole source
  * @returns {Item[]}
  */
-export function laidOut(answer, start = 0) {
-  const from = places(answer.source);
-  const to = places(answer.translation);
-  const wary = answer.warnings.flatMap(({ span }) => (span ? [[to(span[0]), to(span[1])]] : []));
+export function splitSentences(result, start = 0) {
+  const sourceOffset = codeUnitOffsets(result.source);
+  const targetOffset = codeUnitOffsets(result.translation);
+  const warnedSpans = result.warnings.flatMap(({ span }) => (span ? [[targetOffset(span[0]), targetOffset(span[1])]] : []));
   /** @type {Item[]} */
   const items = [];
   let end = 0;
-  for (const { source, target } of answer.sentences ?? []) {
-    const [first, last, begin, stop] = [from(source[0]), from(source[1]), to(target[0]), to(target[1])];
-    const words = wordsOf(answer, target).map((word) => ({
+  for (const { source, target } of result.sentences ?? []) {
+    const [sourceStart, sourceEnd, targetStart, targetEnd] = [sourceOffset(source[0]), sourceOffset(source[1]), targetOffset(target[0]), targetOffset(target[1])];
+    const words = wordsOf(result, target).map((word) => ({
       ...word,
-      text: answer.translation.slice(to(word.span[0]), to(word.span[1])),
-      span: /** @type {Span} */ ([to(word.span[0]) - begin, to(word.span[1]) - begin]),
-      source: /** @type {Span} */ ([from(word.source[0]) - first, from(word.source[1]) - first]),
-      isWary: wary.some(([one, other]) => one < to(word.span[1]) && to(word.span[0]) < other),
+      text: result.translation.slice(targetOffset(word.span[0]), targetOffset(word.span[1])),
+      span: /** @type {Span} */ ([targetOffset(word.span[0]) - targetStart, targetOffset(word.span[1]) - targetStart]),
+      source: /** @type {Span} */ ([sourceOffset(word.source[0]) - sourceStart, sourceOffset(word.source[1]) - sourceStart]),
+      hasWarning: warnedSpans.some(([start, end]) => start < targetOffset(word.span[1]) && targetOffset(word.span[0]) < end),
     }));
-    items.push(answer.translation.slice(end, begin));
-    items.push({ at: start + first, text: answer.source.slice(first, last), said: answer.translation.slice(begin, stop), words,
+    items.push(result.translation.slice(end, targetStart));
+    items.push({ offset: start + sourceStart, text: result.source.slice(sourceStart, sourceEnd), translation: result.translation.slice(targetStart, targetEnd), words,
       isChanged: false, isClosed: false });
-    end = stop;
+    end = targetEnd;
   }
-  items.push(answer.translation.slice(end));
+  items.push(result.translation.slice(end));
   return items.filter((item) => item !== "");
 }
 
 /**
  * Of one sentence, in characters of the whole. Bytes that only together make a letter have no width: they go with the
  * word that comes next.
- * @param {Translation} answer
+ * @param {Translation} result
  * @param {Span} target
  */
-function wordsOf(answer, target) {
-  const links = (answer.alignment ?? []).filter((link) => target[0] <= link.target[0] && link.target[1] <= target[1]);
-  const tokens = (answer.tokens ?? []).filter(({ span }) => target[0] <= span[0] && span[1] <= target[1]);
+function wordsOf(result, target) {
+  const links = (result.alignment ?? []).filter((link) => target[0] <= link.target[0] && link.target[1] <= target[1]);
+  const tokens = (result.tokens ?? []).filter(({ span }) => target[0] <= span[0] && span[1] <= target[1]);
   let next = 0;
   return links.map((link) => {
     const pieces = [];
@@ -90,21 +90,21 @@ function wordsOf(answer, target) {
 
 /**
  * A long text, which came without details, in parts of whole lines that can be asked for one by one.
- * @param {Translation} answer
- * @param {number} most characters of a part, unless a line has more
+ * @param {Translation} result
+ * @param {number} maxLength characters of a part, unless a line has more
  * @returns {Item[]}
  */
-export function inParts(answer, most) {
-  const said = answer.translation.split("\n");
+export function splitLongText(result, maxLength) {
+  const translatedLines = result.translation.split("\n");
   /** @type {Sentence[]} */
   const parts = [];
-  let at = 0;
-  for (const [place, line] of answer.source.split("\n").entries()) {
+  let offset = 0;
+  for (const [index, line] of result.source.split("\n").entries()) {
     const last = parts[parts.length - 1];
-    if (last) [last.text, last.said] = [`${last.text}\n`, `${last.said}\n`];
-    if (last && last.text.length + line.length <= most) [last.text, last.said] = [last.text + line, last.said + said[place]];
-    else parts.push({ at, text: line, said: said[place], words: [], isChanged: false, isClosed: true });
-    at += line.length + 1;
+    if (last) [last.text, last.translation] = [`${last.text}\n`, `${last.translation}\n`];
+    if (last && last.text.length + line.length <= maxLength) [last.text, last.translation] = [last.text + line, last.translation + translatedLines[index]];
+    else parts.push({ offset, text: line, translation: translatedLines[index], words: [], isChanged: false, isClosed: true });
+    offset += line.length + 1;
   }
   return parts;
 }
@@ -113,12 +113,12 @@ export function inParts(answer, most) {
  * @param {Item[]} items
  * @returns {string}
  */
-export function joined(items) {
-  return items.map((item) => (typeof item === "string" ? item : item.said)).join("");
+export function joinItems(items) {
+  return items.map((item) => (typeof item === "string" ? item : item.translation)).join("");
 }
 
-/** @param {number} share */
-export function percent(share) {
-  const hundredths = 100 * share;
-  return `${hundredths >= 99.95 || hundredths < 0.05 ? Math.round(hundredths) : hundredths < 10 ? hundredths.toFixed(1) : Math.round(hundredths)} %`;
+/** @param {number} probability */
+export function formatPercent(probability) {
+  const percent = 100 * probability;
+  return `${percent >= 99.95 || percent < 0.05 ? Math.round(percent) : percent < 10 ? percent.toFixed(1) : Math.round(percent)} %`;
 }

@@ -1,11 +1,11 @@
 /** Where a text is typed: it grows with the text, and a layer behind it can mark words. */
 
-import { models } from "../api.js";
-import { h, refill } from "../dom.js";
+import { fetchModels } from "../api.js";
+import { h, replaceContent } from "../dom.js";
 import { languageName, t } from "../page_text.js";
-import { get, set } from "../url_state.js";
+import { getState, setState } from "../url_state.js";
 
-const WORDS = {
+const TEXTS = {
   label: { en: "Text to translate", zh: "要翻译的文字" },
   type: { en: "Type or paste a text", zh: "输入或粘贴文字" },
   clear: { en: "Clear the text", zh: "清空" },
@@ -21,36 +21,36 @@ const WORDS = {
 
 /**
  * @param {(text: string) => void} onInput
- * @param {(place: number | null) => void} onLook which of the marked words the pointer or the caret is at
+ * @param {(place: number | null) => void} onHighlight which of the marked words the pointer or the caret is at
  */
-export function sourceField(onInput, onLook) {
+export function sourceField(onInput, onHighlight) {
   const mirror = h("div", { class: "mirror", "aria-hidden": "true" });
   const area = h("textarea", {
-    id: "source", "aria-label": t(WORDS.label), placeholder: t(WORDS.type), rows: 4, spellcheck: "false", autocomplete: "off",
+    id: "source", "aria-label": t(TEXTS.label), placeholder: t(TEXTS.type), rows: 4, spellcheck: "false", autocomplete: "off",
     "aria-describedby": "count",
   });
   const count = h("span", { class: "note count", id: "count" });
-  const clear = h("button", { type: "button", class: "quiet", id: "clear", "aria-label": t(WORDS.clear), title: t(WORDS.clear),
-    onclick: () => change("") }, "✕");
+  const clear = h("button", { type: "button", class: "quiet", id: "clear", "aria-label": t(TEXTS.clear), title: t(TEXTS.clear),
+    onclick: () => replaceText("") }, "✕");
   let limit = 0;
 
-  function measure() {
+  function updateCount() {
     const length = [...area.value].length;
     clear.hidden = length === 0;
-    count.textContent = limit ? t(WORDS.count, length.toLocaleString("en"), limit.toLocaleString("en")) : "";
+    count.textContent = limit ? t(TEXTS.count, length.toLocaleString("en"), limit.toLocaleString("en")) : "";
     count.classList.toggle("wrong", limit > 0 && length > limit);
   }
 
   /** @param {string} text */
-  function put(text) {
+  function setText(text) {
     area.value = text;
-    mark([]);
-    measure();
+    markWords([]);
+    updateCount();
   }
 
   /** @param {string} text */
-  function change(text) {
-    put(text);
+  function replaceText(text) {
+    setText(text);
     area.focus();
     onInput(text);
   }
@@ -59,86 +59,86 @@ export function sourceField(onInput, onLook) {
    * The layer says the same as the field; the last line must have a height even if it is empty.
    * @param {Span[]} spans in order; none may overlap another
    */
-  function mark(spans) {
+  function markWords(spans) {
     /** @type {(Node | string)[]} */
     const parts = [];
     let end = 0;
-    spans.forEach(([start, stop], place) => {
-      parts.push(area.value.slice(end, start), h("mark", { dataset: { place } }, area.value.slice(start, stop)));
-      end = stop;
+    spans.forEach(([start, spanEnd], index) => {
+      parts.push(area.value.slice(end, start), h("mark", { dataset: { place: index } }, area.value.slice(start, spanEnd)));
+      end = spanEnd;
     });
-    refill(mirror, parts, `${area.value.slice(end)}\u200b`);
+    replaceContent(mirror, parts, `${area.value.slice(end)}\u200b`);
   }
 
-  /** @param {number | null} place */
-  function light(place) {
-    for (const lit of mirror.querySelectorAll(".lit")) lit.classList.remove("lit");
-    if (place !== null) mirror.querySelector(`mark[data-place="${place}"]`)?.classList.add("lit");
+  /** @param {number | null} index */
+  function highlight(index) {
+    for (const element of mirror.querySelectorAll(".lit")) element.classList.remove("lit");
+    if (index !== null) mirror.querySelector(`mark[data-place="${index}"]`)?.classList.add("lit");
   }
 
   area.addEventListener("input", (event) => {
-    mark([]);
-    measure();
+    markWords([]);
+    updateCount();
     // Letters that an input method is still making a word of are not yet the text.
     if (!(event instanceof InputEvent && event.isComposing)) onInput(area.value);
   });
   area.addEventListener("compositionend", () => onInput(area.value));
   area.addEventListener("pointermove", (event) => {
-    const under = document.elementsFromPoint(event.clientX, event.clientY).find((each) => each.matches(".mirror mark"));
-    onLook(under instanceof HTMLElement ? Number(under.dataset.place) : null);
+    const mark = document.elementsFromPoint(event.clientX, event.clientY).find((element) => element.matches(".mirror mark"));
+    onHighlight(mark instanceof HTMLElement ? Number(mark.dataset.place) : null);
   });
-  area.addEventListener("pointerleave", () => onLook(null));
+  area.addEventListener("pointerleave", () => onHighlight(null));
   area.addEventListener("keyup", (event) => {
     if (!/^(Arrow|Home|End|Page)/.test(event.key)) return;
     let end = 0;
-    let found = null;
+    let index = null;
     for (const node of mirror.childNodes) {
       const start = end;
       end += node.textContent?.length ?? 0;
-      if (node instanceof HTMLElement && start <= area.selectionStart && area.selectionStart < end) found = Number(node.dataset.place);
+      if (node instanceof HTMLElement && start <= area.selectionStart && area.selectionStart < end) index = Number(node.dataset.place);
     }
-    onLook(found);
+    onHighlight(index);
   });
-  area.addEventListener("blur", () => onLook(null));
+  area.addEventListener("blur", () => onHighlight(null));
 
   return {
     field: h("div", { class: "field" }, mirror, area),
-    area, clear, count, put, change, mark, light,
+    area, clear, count, setText, replaceText, markWords, highlight,
     /** @param {number} characters */
-    allow: (characters) => {
+    setLimit: (characters) => {
       limit = characters;
-      measure();
+      updateCount();
     },
-    isOver: () => limit > 0 && area.value.length > limit && [...area.value].length > limit,
+    isTooLong: () => limit > 0 && area.value.length > limit && [...area.value].length > limit,
   };
 }
 
 // --- From which language into which: chosen, or told by the script of the text; and the way back.
 
-/** @param {() => void} onTurn */
-export function directionChooser(onTurn) {
-  const select = h("select", { id: "direction", "aria-label": t(WORDS.direction), class: "plain" }, h("option", { value: "" }, t(WORDS.auto)));
-  const swap = h("button", { type: "button", class: "swap", id: "swap", "aria-label": t(WORDS.swap), title: t(WORDS.swap), onclick: onTurn }, "⇄");
+/** @param {() => void} onSwap */
+export function directionChooser(onSwap) {
+  const select = h("select", { id: "direction", "aria-label": t(TEXTS.direction), class: "plain" }, h("option", { value: "" }, t(TEXTS.auto)));
+  const swap = h("button", { type: "button", class: "swap", id: "swap", "aria-label": t(TEXTS.swap), title: t(TEXTS.swap), onclick: onSwap }, "⇄");
   /** @type {{from: string, to: string} | null} */
-  let told = null;
+  let shownLanguages = null;
 
   /** @param {{from: string, to: string} | null} languages of the translation that is shown, if any is */
   function show(languages) {
-    told = languages;
-    select.options[0].textContent = told && !get("from") ? t(WORDS.found, languageName(told.from), languageName(told.to)) : t(WORDS.auto);
-    select.value = get("from") ? `${get("from")}>${get("to")}` : "";
+    shownLanguages = languages;
+    select.options[0].textContent = shownLanguages && !getState("from") ? t(TEXTS.found, languageName(shownLanguages.from), languageName(shownLanguages.to)) : t(TEXTS.auto);
+    select.value = getState("from") ? `${getState("from")}>${getState("to")}` : "";
     if (select.selectedIndex < 0) select.selectedIndex = 0;
-    const back = `${get("to")}>${get("from")}`;
-    swap.disabled = get("from") ? ![...select.options].some(({ value }) => value === back) : !told;
+    const reverse = `${getState("to")}>${getState("from")}`;
+    swap.disabled = getState("from") ? ![...select.options].some(({ value }) => value === reverse) : !shownLanguages;
   }
 
   select.addEventListener("change", () => {
     const [from, to] = select.value ? select.value.split(">") : ["", ""];
-    set({ from, to });
+    setState({ from, to });
   });
-  models().then(({ directions }) => {
+  fetchModels().then(({ directions }) => {
     for (const [from, to] of directions) select.append(h("option", { value: `${from}>${to}` }, `${languageName(from)} → ${languageName(to)}`));
-    show(told);
+    show(shownLanguages);
   }).catch(() => {});
   return { select, swap, show };
 }
@@ -156,11 +156,11 @@ const EXAMPLES = [
  * In languages that a model reads.
  * @param {(text: string) => void} onPick
  */
-export function exampleChips(onPick) {
+export function exampleButtons(onPick) {
   const element = h("div", { class: "examples", hidden: true });
-  models().then(({ directions }) => {
-    const read = new Set(directions.map((/** @type {[string, string]} */ pair) => pair[0]));
-    element.append(h("span", { class: "note" }, t(WORDS.examples)), ...EXAMPLES.filter(({ language }) => read.has(language)).map(({ text, language }) =>
+  fetchModels().then(({ directions }) => {
+    const sourceLanguages = new Set(directions.map((/** @type {[string, string]} */ pair) => pair[0]));
+    element.append(h("span", { class: "note" }, t(TEXTS.examples)), ...EXAMPLES.filter(({ language }) => sourceLanguages.has(language)).map(({ text, language }) =>
       h("button", { type: "button", class: "chip", lang: language, onclick: () => onPick(text) }, text)));
   }).catch(() => {});
   return element;

@@ -1,12 +1,12 @@
 /** What there is to know of a word, and what could stand in its place. */
 
-import { alternatives } from "../api.js";
-import { announce, h, refill } from "../dom.js";
+import { fetchAlternatives } from "../api.js";
+import { announce, h, replaceContent } from "../dom.js";
 import { t } from "../page_text.js";
-import { link, set } from "../url_state.js";
-import { percent } from "./translate_sentences.js";
+import { linkTo, setState } from "../url_state.js";
+import { formatPercent } from "./translate_sentences.js";
 
-const WORDS = {
+const TEXTS = {
   label: { en: "About “{0}”", zh: "关于“{0}”" },
   close: { en: "Close", zh: "关闭" },
   sure: { en: "is what the model gave this word here", zh: "模型在此处给这个词的概率" },
@@ -21,50 +21,50 @@ const WORDS = {
   inside: { en: "Look inside this sentence", zh: "查看这句话的内部" },
 };
 
-/** @typedef {import("./translate_words.js").Shown} Shown */
+/** @typedef {import("./translate_words.js").WordButton} WordButton */
 /** @typedef {import("../api.js").Translation} Translation */
 
-export const COUNT = 6; // alternatives that are asked for
+export const ALTERNATIVE_COUNT = 6; // alternatives that are asked for
 
 /**
  * Opens below the word; Esc, a click elsewhere or leaving it closes it.
  * @param {HTMLElement} pane what it stands in
- * @param {Shown} shown
+ * @param {WordButton} wordButton
  * @param {{from: string, to: string}} languages
- * @param {{onPick: (chosen: Translation) => void, onKnown: (count: number) => void, onClose: () => void, tell: (error: unknown) => string}} calls
+ * @param {{onPick: (chosen: Translation) => void, onLoaded: (count: number) => void, onClose: () => void, describeError: (error: unknown) => string}} handlers
  * @returns {() => void} closes it
  */
-export function openWord(pane, shown, languages, calls) {
-  const { button, word, sentence } = shown;
-  const asking = new AbortController();
-  const list = h("div", { class: "others", "aria-busy": "true" }, h("p", { class: "note" }, t(WORDS.wait)));
-  const element = h("div", { class: "popover", role: "dialog", id: "popover", "aria-label": t(WORDS.label, word.text), tabindex: -1 },
+export function openWordPopover(pane, wordButton, languages, handlers) {
+  const { button, word, sentence } = wordButton;
+  const abortController = new AbortController();
+  const list = h("div", { class: "others", "aria-busy": "true" }, h("p", { class: "note" }, t(TEXTS.wait)));
+  const element = h("div", { class: "popover", role: "dialog", id: "popover", "aria-label": t(TEXTS.label, word.text), tabindex: -1 },
     h("div", { class: "popover-head" },
       h("strong", { class: "popover-word", lang: languages.to }, word.text),
-      h("button", { type: "button", class: "quiet", "aria-label": t(WORDS.close), onclick: () => close(true) }, "✕")),
-    h("p", { class: "sure" }, h("strong", {}, percent(word.probability)), " ", t(WORDS.sure)),
+      h("button", { type: "button", class: "quiet", "aria-label": t(TEXTS.close), onclick: () => close(true) }, "✕")),
+    h("p", { class: "sure" }, h("strong", {}, formatPercent(word.probability)), " ", t(TEXTS.sure)),
     h("div", { class: "gauge", "aria-hidden": "true" }, h("span", { style: { width: `${100 * word.probability}%` } })),
-    word.pieces.length > 1 && h("div", { class: "pieces" }, h("span", { class: "note" }, t(WORDS.pieces)),
-      word.pieces.map((piece) => h("span", { class: "chip" }, `${piece.text.trim() || "·"} ${percent(piece.probability)}`))),
-    h("p", { class: "note" }, t(WORDS.from, sentence.text.slice(...word.source), percent(word.weight))),
-    h("h3", {}, t(WORDS.others)), list,
-    h("a", { class: "note", href: link(inside(sentence)), onclick: (/** @type {MouseEvent} */ event) => follow(event, sentence) }, t(WORDS.inside)));
+    word.pieces.length > 1 && h("div", { class: "pieces" }, h("span", { class: "note" }, t(TEXTS.pieces)),
+      word.pieces.map((token) => h("span", { class: "chip" }, `${token.text.trim() || "·"} ${formatPercent(token.probability)}`))),
+    h("p", { class: "note" }, t(TEXTS.from, sentence.text.slice(...word.source), formatPercent(word.weight))),
+    h("h3", {}, t(TEXTS.others)), list,
+    h("a", { class: "note", href: linkTo(attentionState(sentence)), onclick: (/** @type {MouseEvent} */ event) => openAttention(event, sentence) }, t(TEXTS.inside)));
 
   let isOpen = true;
-  /** @param {boolean} isBack whether the focus returns to the word */
-  function close(isBack) {
+  /** @param {boolean} returnsFocus whether the focus returns to the word */
+  function close(returnsFocus) {
     if (!isOpen) return;
     isOpen = false;
-    asking.abort();
-    document.removeEventListener("pointerdown", outside, true);
+    abortController.abort();
+    document.removeEventListener("pointerdown", closeOnOutsideClick, true);
     element.remove();
     button.removeAttribute("aria-expanded");
-    calls.onClose();
-    if (isBack) button.focus();
+    handlers.onClose();
+    if (returnsFocus) button.focus();
   }
 
   /** @param {PointerEvent} event */
-  function outside(event) {
+  function closeOnOutsideClick(event) {
     if (event.target instanceof Node && !element.contains(event.target)) close(false);
   }
 
@@ -74,37 +74,37 @@ export function openWord(pane, shown, languages, calls) {
       close(true);
       return;
     }
-    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     const choices = [...list.querySelectorAll("button")];
-    if (!by || !choices.length) return;
+    if (!step || !choices.length) return;
     event.preventDefault();
-    const here = choices.indexOf(/** @type {HTMLButtonElement} */ (document.activeElement));
-    choices[here < 0 ? 0 : Math.max(0, Math.min(choices.length - 1, here + by))].focus();
+    const index = choices.indexOf(/** @type {HTMLButtonElement} */ (document.activeElement));
+    choices[index < 0 ? 0 : Math.max(0, Math.min(choices.length - 1, index + step))].focus();
   });
   element.addEventListener("focusout", ({ relatedTarget }) => {
     if (relatedTarget instanceof Node && !element.contains(relatedTarget)) close(false);
   });
 
-  const prefix = sentence.said.slice(0, word.span[0]);
-  alternatives({ text: sentence.text, prefix, count: COUNT, source: languages.from, target: languages.to }, asking.signal).then((found) => {
-    const others = found.filter((each) => each.translation !== sentence.said);
+  const prefix = sentence.translation.slice(0, word.span[0]);
+  fetchAlternatives({ text: sentence.text, prefix, count: ALTERNATIVE_COUNT, source: languages.from, target: languages.to }, abortController.signal).then((alternatives) => {
+    const others = alternatives.filter((alternative) => alternative.translation !== sentence.translation);
     list.removeAttribute("aria-busy");
-    refill(list, others.length === 0 && h("p", { class: "note" }, t(WORDS.none)),
-      found.map((each) => choice(each, prefix, each.translation === sentence.said, languages.to, () => {
+    replaceContent(list, others.length === 0 && h("p", { class: "note" }, t(TEXTS.none)),
+      alternatives.map((alternative) => alternativeButton(alternative, prefix, alternative.translation === sentence.translation, languages.to, () => {
         close(true);
-        calls.onPick(each);
+        handlers.onPick(alternative);
       })));
     element.scrollIntoView({ block: "nearest" });
-    calls.onKnown(others.length);
-    announce(t(WORDS.count, others.length));
+    handlers.onLoaded(others.length);
+    announce(t(TEXTS.count, others.length));
   }).catch((error) => {
-    if (!asking.signal.aborted) refill(list, h("p", { class: "wrong" }, calls.tell(error)));
+    if (!abortController.signal.aborted) replaceContent(list, h("p", { class: "wrong" }, handlers.describeError(error)));
   });
 
   button.setAttribute("aria-expanded", "true");
   pane.append(element);
-  put(element, button, pane);
-  document.addEventListener("pointerdown", outside, true);
+  placePopover(element, button, pane);
+  document.addEventListener("pointerdown", closeOnOutsideClick, true);
   element.focus({ preventScroll: true });
   element.scrollIntoView({ block: "nearest" });
   return () => close(false);
@@ -112,25 +112,25 @@ export function openWord(pane, shown, languages, calls) {
 
 /**
  * What comes next is set off from the rest, which the model translated anew.
- * @param {Translation} each
+ * @param {Translation} alternative
  * @param {string} prefix
- * @param {boolean} isNow
+ * @param {boolean} isCurrent
  * @param {string} language
  * @param {() => void} onPick
  */
-function choice(each, prefix, isNow, language, onPick) {
-  const rest = each.translation.startsWith(prefix) ? each.translation.slice(prefix.length) : each.translation;
-  const next = first(rest, language);
-  return h("button", { type: "button", class: "other", "aria-current": isNow ? "true" : null, onclick: onPick },
-    h("span", { lang: language }, prefix.trim() && "… ", h("strong", {}, next), h("span", { class: "rest" }, rest.slice(next.length))),
-    h("span", { class: "note", title: t(WORDS.mean) }, isNow ? t(WORDS.now) : percent(Math.exp(each.score))));
+function alternativeButton(alternative, prefix, isCurrent, language, onPick) {
+  const rest = alternative.translation.startsWith(prefix) ? alternative.translation.slice(prefix.length) : alternative.translation;
+  const changedWord = firstWord(rest, language);
+  return h("button", { type: "button", class: "other", "aria-current": isCurrent ? "true" : null, onclick: onPick },
+    h("span", { lang: language }, prefix.trim() && "… ", h("strong", {}, changedWord), h("span", { class: "rest" }, rest.slice(changedWord.length))),
+    h("span", { class: "note", title: t(TEXTS.mean) }, isCurrent ? t(TEXTS.now) : formatPercent(Math.exp(alternative.score))));
 }
 
 /**
  * @param {string} text
  * @param {string} language
  */
-function first(text, language) {
+function firstWord(text, language) {
   for (const { segment, index, isWordLike } of new Intl.Segmenter(language, { granularity: "word" }).segment(text))
     if (isWordLike) return text.slice(0, index + segment.length);
   return text;
@@ -141,7 +141,7 @@ function first(text, language) {
  * @param {HTMLElement} button
  * @param {HTMLElement} pane
  */
-function put(element, button, pane) {
+function placePopover(element, button, pane) {
   const [word, frame] = [button.getBoundingClientRect(), pane.getBoundingClientRect()];
   const left = Math.max(8, Math.min(word.left - frame.left - 16, frame.width - element.offsetWidth - 8));
   element.style.setProperty("left", `${left}px`);
@@ -151,19 +151,19 @@ function put(element, button, pane) {
 /**
  * The address of the Attention screen for a sentence.
  * @param {import("./translate_sentences.js").Sentence} sentence
- * @returns {import("../url_state.js").Changes}
+ * @returns {import("../url_state.js").StateChanges}
  */
-export function inside(sentence) {
-  return { screen: "attention", text: sentence.text, given: sentence.isChanged ? sentence.said : "", row: "", column: "", off: "" };
+export function attentionState(sentence) {
+  return { screen: "attention", text: sentence.text, given: sentence.isChanged ? sentence.translation : "", row: "", column: "", off: "" };
 }
 
 /**
  * @param {MouseEvent} event
  * @param {import("./translate_sentences.js").Sentence} sentence
  */
-export function follow(event, sentence) {
+export function openAttention(event, sentence) {
   if (event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
-  set(inside(sentence));
+  setState(attentionState(sentence));
   document.getElementById("main")?.focus({ preventScroll: true });
 }

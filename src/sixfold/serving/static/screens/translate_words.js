@@ -1,10 +1,10 @@
 /** The words of a translation as buttons: underlined where the model was unsure, arrows lead from one to the next. */
 
-import { h, refill } from "../dom.js";
+import { h, replaceContent } from "../dom.js";
 import { t } from "../page_text.js";
-import { percent } from "./translate_sentences.js";
+import { formatPercent } from "./translate_sentences.js";
 
-const WORDS = {
+const TEXTS = {
   label: { en: "Translation, word by word: arrows move, Enter opens", zh: "译文逐词：方向键移动，回车键打开" },
   word: { en: "{0}, {1}, from {2}", zh: "{0}，{1}，来自 {2}" },
   known: { en: "{0}, {1}, from {2}, {3} alternatives", zh: "{0}，{1}，来自 {2}，{3} 个其他译法" },
@@ -14,50 +14,50 @@ const WORDS = {
 /** @typedef {import("./translate_sentences.js").Item} Item */
 /** @typedef {import("./translate_sentences.js").Sentence} Sentence */
 /** @typedef {import("./translate_sentences.js").Word} Word */
-/** @typedef {{button: HTMLButtonElement, sentence: Sentence, word: Word}} Shown */
+/** @typedef {{button: HTMLButtonElement, sentence: Sentence, word: Word}} WordButton */
 
-const CLOSES = /^[\p{Pe}\p{Pf}\p{Po}]/u;
-const OPENS = /[\p{Ps}\p{Pi}]$/u;
-const DENSE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\u3000-\u303f\uff00-\uffef]/u; // a line may end anywhere
-const LONGEST = 24; // characters that no line may end between
+const CLOSING_PUNCTUATION = /^[\p{Pe}\p{Pf}\p{Po}]/u;
+const OPENING_PUNCTUATION = /[\p{Ps}\p{Pi}]$/u;
+const BREAKABLE_SCRIPT = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\u3000-\u303f\uff00-\uffef]/u; // a line may end anywhere
+const MAX_UNBROKEN = 24; // characters that no line may end between
 
 /**
- * @param {(shown: Shown) => void} onOpen
- * @param {(shown: Shown | null) => void} onLook
- * @param {(part: Sentence) => void} onAsk for the words of a part
+ * @param {(wordButtons: WordButton) => void} onOpen
+ * @param {(wordButtons: WordButton | null) => void} onHighlight
+ * @param {(part: Sentence) => void} onLoadPart for the words of a part
  */
-export function wordsPane(onOpen, onLook, onAsk) {
-  const element = h("div", { class: "words", id: "words", role: "group", "aria-label": t(WORDS.label), lang: "" });
-  /** @type {Shown[]} */
-  let shown = [];
+export function wordsPane(onOpen, onHighlight, onLoadPart) {
+  const element = h("div", { class: "words", id: "words", role: "group", "aria-label": t(TEXTS.label), lang: "" });
+  /** @type {WordButton[]} */
+  let wordButtons = [];
 
   /** @param {EventTarget | null} target */
-  function find(target) {
+  function findWord(target) {
     const button = target instanceof Element ? target.closest(".word") : null;
-    return button instanceof HTMLElement ? shown[Number(button.dataset.place)] : undefined;
+    return button instanceof HTMLElement ? wordButtons[Number(button.dataset.place)] : undefined;
   }
 
   element.addEventListener("click", (event) => {
-    const found = find(event.target);
-    if (!found) return;
-    step(found.button);
-    onOpen(found);
+    const wordButton = findWord(event.target);
+    if (!wordButton) return;
+    setTabStop(wordButton.button);
+    onOpen(wordButton);
   });
-  for (const kind of ["pointerover", "focusin"]) element.addEventListener(kind, (event) => onLook(find(event.target) ?? null));
-  for (const kind of ["pointerleave", "focusout"]) element.addEventListener(kind, () => onLook(null));
+  for (const kind of ["pointerover", "focusin"]) element.addEventListener(kind, (event) => onHighlight(findWord(event.target) ?? null));
+  for (const kind of ["pointerleave", "focusout"]) element.addEventListener(kind, () => onHighlight(null));
   element.addEventListener("keydown", (event) => {
-    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -1e9, End: 1e9 }[event.key];
-    const here = shown.findIndex(({ button }) => button === event.target);
-    if (!by || here < 0) return;
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -1e9, End: 1e9 }[event.key];
+    const index = wordButtons.findIndex(({ button }) => button === event.target);
+    if (!step || index < 0) return;
     event.preventDefault();
-    const next = shown[Math.max(0, Math.min(shown.length - 1, here + by))].button;
-    step(next);
+    const next = wordButtons[Math.max(0, Math.min(wordButtons.length - 1, index + step))].button;
+    setTabStop(next);
     next.focus();
   });
 
   /** @param {HTMLButtonElement} to the one stop for the Tab key */
-  function step(to) {
-    for (const { button } of shown) if (button.tabIndex === 0) button.tabIndex = -1;
+  function setTabStop(to) {
+    for (const { button } of wordButtons) if (button.tabIndex === 0) button.tabIndex = -1;
     to.tabIndex = 0;
   }
 
@@ -65,26 +65,26 @@ export function wordsPane(onOpen, onLook, onAsk) {
    * @param {Sentence} sentence
    * @returns {(Node | string)[]}
    */
-  function spelt(sentence) {
+  function sentenceNodes(sentence) {
     /** @type {(Node | string)[]} */
     const parts = [];
     /** @type {HTMLElement | null} */
     let group = null;
     let end = 0;
     for (const word of sentence.words) {
-      const between = sentence.said.slice(end, word.span[0]);
-      const before = sentence.said.slice(0, word.span[0]);
-      if (between || !group || !isOne(before, word.text) || (group.textContent ?? "").length > LONGEST) {
+      const between = sentence.translation.slice(end, word.span[0]);
+      const before = sentence.translation.slice(0, word.span[0]);
+      if (between || !group || !isUnbreakable(before, word.text) || (group.textContent ?? "").length > MAX_UNBROKEN) {
         if (between) parts.push(between);
         group = h("span", { class: "together" });
         parts.push(group);
       }
-      const button = drawn(word, sentence);
+      const button = makeWordButton(word, sentence);
       group.append(button);
-      shown.push({ button, sentence, word });
+      wordButtons.push({ button, sentence, word });
       end = word.span[1];
     }
-    parts.push(sentence.said.slice(end));
+    parts.push(sentence.translation.slice(end));
     return parts;
   }
 
@@ -92,12 +92,12 @@ export function wordsPane(onOpen, onLook, onAsk) {
    * @param {Word} word
    * @param {Sentence} sentence
    */
-  function drawn(word, sentence) {
+  function makeWordButton(word, sentence) {
     return h("button", {
-      type: "button", class: word.isWary ? "word wary" : "word", tabindex: -1, "aria-haspopup": "dialog",
-      dataset: { place: shown.length, probability: word.probability.toFixed(6) },
+      type: "button", class: word.hasWarning ? "word wary" : "word", tabindex: -1, "aria-haspopup": "dialog",
+      dataset: { place: wordButtons.length, probability: word.probability.toFixed(6) },
       style: { "--doubt": `${Math.round(100 * (1 - word.probability))}%` },
-      "aria-label": t(WORDS.word, word.text, percent(word.probability), sentence.text.slice(...word.source)),
+      "aria-label": t(TEXTS.word, word.text, formatPercent(word.probability), sentence.text.slice(...word.source)),
     }, word.text);
   }
 
@@ -106,41 +106,41 @@ export function wordsPane(onOpen, onLook, onAsk) {
    * @param {string} language
    */
   function show(items, language) {
-    shown = [];
+    wordButtons = [];
     element.lang = language;
-    refill(element, items.flatMap((item) => {
+    replaceContent(element, items.flatMap((item) => {
       if (typeof item === "string") return [item];
-      if (item.isClosed) return [item.said.replace(/\n+$/, ""), " ", opener(item), item.said.match(/\n+$/)?.[0] ?? ""];
-      return item.isChanged ? [h("span", { class: "changed" }, spelt(item))] : spelt(item);
+      if (item.isClosed) return [item.translation.replace(/\n+$/, ""), " ", partButton(item), item.translation.match(/\n+$/)?.[0] ?? ""];
+      return item.isChanged ? [h("span", { class: "changed" }, sentenceNodes(item))] : sentenceNodes(item);
     }));
-    if (shown.length) shown[0].button.tabIndex = 0;
-    return shown;
+    if (wordButtons.length) wordButtons[0].button.tabIndex = 0;
+    return wordButtons;
   }
 
   /** @param {Sentence} part */
-  function opener(part) {
-    return h("button", { type: "button", class: "opener", "aria-label": t(WORDS.open), title: t(WORDS.open), onclick: (/** @type {MouseEvent} */ event) => {
+  function partButton(part) {
+    return h("button", { type: "button", class: "opener", "aria-label": t(TEXTS.open), title: t(TEXTS.open), onclick: (/** @type {MouseEvent} */ event) => {
       /** @type {HTMLButtonElement} */ (event.currentTarget).disabled = true;
-      onAsk(part);
+      onLoadPart(part);
     } }, "⋯");
   }
 
-  /** @param {Shown[]} these */
-  function light(these) {
-    for (const lit of element.querySelectorAll(".lit")) lit.classList.remove("lit");
-    for (const { button } of these) button.classList.add("lit");
+  /** @param {WordButton[]} chosen */
+  function highlight(chosen) {
+    for (const highlighted of element.querySelectorAll(".lit")) highlighted.classList.remove("lit");
+    for (const { button } of chosen) button.classList.add("lit");
   }
 
   /**
-   * @param {Shown} its
+   * @param {WordButton} wordButton
    * @param {number} count
    */
-  function tell(its, count) {
-    its.button.setAttribute("aria-label",
-      t(WORDS.known, its.word.text, percent(its.word.probability), its.sentence.text.slice(...its.word.source), count));
+  function labelWithCount(wordButton, count) {
+    wordButton.button.setAttribute("aria-label",
+      t(TEXTS.known, wordButton.word.text, formatPercent(wordButton.word.probability), wordButton.sentence.text.slice(...wordButton.word.source), count));
   }
 
-  return { element, show, light, tell };
+  return { element, show, highlight, labelWithCount };
 }
 
 /**
@@ -148,9 +148,9 @@ export function wordsPane(onOpen, onLook, onAsk) {
  * @param {string} before
  * @param {string} word
  */
-function isOne(before, word) {
+function isUnbreakable(before, word) {
   const last = [...before.slice(-2)].pop() ?? "";
-  return CLOSES.test(word) || OPENS.test(last) || !(DENSE.test(last) || DENSE.test(word));
+  return CLOSING_PUNCTUATION.test(word) || OPENING_PUNCTUATION.test(last) || !(BREAKABLE_SCRIPT.test(last) || BREAKABLE_SCRIPT.test(word));
 }
 
 // --- Which word comes from which, shown both ways: looking at one lights the other.
@@ -158,48 +158,48 @@ function isOne(before, word) {
 /** @typedef {import("../api.js").Span} Span */
 
 /**
- * @param {{mark: (spans: Span[]) => void, light: (place: number | null) => void}} source
- * @param {{light: (these: Shown[]) => void}} words
+ * @param {{markWords: (spans: Span[]) => void, highlight: (index: number | null) => void}} source
+ * @param {{highlight: (these: WordButton[]) => void}} words
  */
-export function linked(source, words) {
-  /** @type {Shown[]} */
-  let shown = [];
+export function connectAlignment(source, words) {
+  /** @type {WordButton[]} */
+  let wordButtons = [];
   /** @type {Map<number, number>} where a source word begins, and which of the marked it is */
-  let marks = new Map();
-  /** @type {Shown | null} */
-  let held = null;
+  let markIndexes = new Map();
+  /** @type {WordButton | null} */
+  let pinned = null;
 
-  /** @param {Shown} its */
-  function markOf(its) {
-    return marks.get(its.sentence.at + its.word.source[0]) ?? null;
+  /** @param {WordButton} wordButton */
+  function markOf(wordButton) {
+    return markIndexes.get(wordButton.sentence.offset + wordButton.word.source[0]) ?? null;
   }
 
-  /** @param {Shown | null} its a word that the pointer or the focus is at */
-  function look(its) {
-    const one = its ?? held;
-    source.light(one && markOf(one));
-    words.light(one ? [one] : []);
+  /** @param {WordButton | null} wordButton a word that the pointer or the focus is at */
+  function highlightWord(wordButton) {
+    const shown = wordButton ?? pinned;
+    source.highlight(shown && markOf(shown));
+    words.highlight(shown ? [shown] : []);
   }
 
   return {
-    look,
-    /** @param {number | null} place of a marked word of the source */
-    lookBack: (place) => {
-      if (place === null) return look(null);
-      source.light(place);
-      words.light(shown.filter((each) => markOf(each) === place));
+    highlightWord,
+    /** @param {number | null} index of a marked word of the source */
+    highlightSource: (index) => {
+      if (index === null) return highlightWord(null);
+      source.highlight(index);
+      words.highlight(wordButtons.filter((wordButton) => markOf(wordButton) === index));
     },
-    /** @param {Shown | null} its stays lit while nothing else is looked at */
-    hold: (its) => look((held = its)),
-    /** @param {Shown[]} now */
-    connect: (now) => {
-      shown = now;
-      held = null;
-      const spans = new Map(shown.map(({ sentence, word }) => [sentence.at + word.source[0], sentence.at + word.source[1]]));
-      const sorted = [...spans].filter(([start, end]) => start < end).sort(([one], [other]) => one - other);
-      const apart = sorted.filter(([start], place) => place === 0 || sorted[place - 1][1] <= start);
-      marks = new Map(apart.map(([start], place) => [start, place]));
-      source.mark(apart);
+    /** @param {WordButton | null} wordButton stays lit while nothing else is looked at */
+    pin: (wordButton) => highlightWord((pinned = wordButton)),
+    /** @param {WordButton[]} newButtons */
+    setWords: (newButtons) => {
+      wordButtons = newButtons;
+      pinned = null;
+      const spans = new Map(wordButtons.map(({ sentence, word }) => [sentence.offset + word.source[0], sentence.offset + word.source[1]]));
+      const sorted = [...spans].filter(([start, end]) => start < end).sort(([first], [second]) => first - second);
+      const disjoint = sorted.filter(([start], index) => index === 0 || sorted[index - 1][1] <= start);
+      markIndexes = new Map(disjoint.map(([start], index) => [start, index]));
+      source.markWords(disjoint);
     },
   };
 }

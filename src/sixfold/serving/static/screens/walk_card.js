@@ -1,14 +1,14 @@
 /** A stage of the walk as a card: what it is, its equation, its numbers, and the Python that computes one of them again. */
 
-import { announce, escape, h, refill } from "../dom.js";
-import { csv, sheet } from "../export.js";
+import { announce, escapeXml, h, replaceContent } from "../dom.js";
+import { sheetSvg, toCsv } from "../export.js";
 import { formula } from "../formula.js";
-import { number, t } from "../page_text.js";
+import { formatNumber, t } from "../page_text.js";
 import { panel } from "../panel.js";
-import { Ribbon, ribbonImage } from "../vector_view.js";
+import { vectorImage, VectorView } from "../vector_view.js";
 import { python } from "./walk_python.js";
 
-const WORDS = {
+const TEXTS = {
   component: { en: "component", zh: "分量" },
   looked: { en: "key", zh: "键" },
   copy: { en: "Copy the Python", zh: "复制 Python" },
@@ -17,95 +17,95 @@ const WORDS = {
   vector: { en: "{0}: {1} numbers", zh: "{0}：{1} 个数" },
 };
 
-const FIRST = 6; // numbers that are written out
+const SHOWN_NUMBERS = 6; // numbers that are written out
 
 /**
- * @typedef {object} Shown
- * @property {import("./walk_python.js").Spot} spot
+ * @typedef {object} CardContent
+ * @property {import("./walk_python.js").WalkPosition} position
  * @property {import("./walk_stages.js").Stage} stage
  * @property {Float32Array} values
  * @property {number} index the component that is looked at
  * @property {string[] | null} names of the components
  * @property {(index: number) => string} nameOf
- * @property {string} where the number as Python would index it
+ * @property {string} expression the number as Python would index it
  */
 
 /**
- * @typedef {object} Card
+ * @typedef {object} StageCard
  * @property {HTMLElement} element
- * @property {(shown: Shown) => void} show
- * @property {() => void} end
+ * @property {(content: CardContent) => void} show
+ * @property {() => void} dispose
  */
 
 /**
  * @param {import("./walk_stages.js").Stage} stage
  * @param {(index: number) => void} onSelect
- * @returns {Card}
+ * @returns {StageCard}
  */
-export function card(stage, onSelect) {
-  /** @type {Shown | null} */
-  let shown = null;
+export function stageCard(stage, onSelect) {
+  /** @type {CardContent | null} */
+  let content = null;
   const title = t(stage.title);
-  const ribbon = new Ribbon(onSelect);
+  const vectorView = new VectorView(onSelect);
   const equation = h("div", { class: "law" });
-  const input = h("input", { type: "number", min: 0, step: 1, "aria-label": `${title}: ${t(stage.axis === "keys" ? WORDS.looked : WORDS.component)}`, onchange: typed });
+  const input = h("input", { type: "number", min: 0, step: 1, "aria-label": `${title}: ${t(stage.axis === "keys" ? TEXTS.looked : TEXTS.component)}`, onchange: onTyped });
   const name = h("span", { class: "cell-word" });
   const value = h("output", { class: "value" });
   const numbers = h("p", { class: "numbers" });
   const { element: snippet, show: showPython } = pythonBox(title);
   const element = panel(title, [
-    equation, ribbon.element, numbers,
-    h("div", { class: "readout" }, h("label", {}, h("span", { class: "note" }, t(stage.axis === "keys" ? WORDS.looked : WORDS.component)), input), name, value), snippet,
-  ], { svg, data: () => csv([["index", "value"], ...Array.from(shown?.values ?? [], (each, at) => [at, each])]) });
+    equation, vectorView.element, numbers,
+    h("div", { class: "readout" }, h("label", {}, h("span", { class: "note" }, t(stage.axis === "keys" ? TEXTS.looked : TEXTS.component)), input), name, value), snippet,
+  ], { svg, data: () => toCsv([["index", "value"], ...Array.from(content?.values ?? [], (value, index) => [index, value])]) });
   element.classList.add("stage");
   element.id = `stage-${stage.id}`;
   element.dataset.stage = stage.id;
 
-  function typed() {
-    const count = shown?.values.length ?? 1;
+  function onTyped() {
+    const count = content?.values.length ?? 1;
     onSelect(Math.max(0, Math.min(count - 1, Math.round(Number(input.value)) || 0)));
   }
 
   function svg() {
-    if (!shown) return "<svg/>";
-    const { values, index } = shown;
-    const image = ribbonImage(data(shown), 640);
-    const lines = [...shown.stage.formula.split("\n"), first(values), `${shown.where} = ${number(values[index])}`];
-    return sheet(title, 640, image.height + 120, `<image x="12" y="44" width="640" height="${image.height}" preserveAspectRatio="none" style="image-rendering: pixelated" href="${image.href}"/>` +
-      lines.map((line, at) => `<text x="12" y="${image.height + 68 + 24 * at}">${escape(line)}</text>`).join(""));
+    if (!content) return "<svg/>";
+    const { values, index } = content;
+    const image = vectorImage(vectorData(content), 640);
+    const lines = [...content.stage.formula.split("\n"), firstNumbers(values), `${content.expression} = ${formatNumber(values[index])}`];
+    return sheetSvg(title, 640, image.height + 120, `<image x="12" y="44" width="640" height="${image.height}" preserveAspectRatio="none" style="image-rendering: pixelated" href="${image.href}"/>` +
+      lines.map((line, index) => `<text x="12" y="${image.height + 68 + 24 * index}">${escapeXml(line)}</text>`).join(""));
   }
 
-  /** @param {Shown} what */
-  function data({ stage: its, values, names, spot }) {
+  /** @param {CardContent} what */
+  function vectorData({ stage, values, names, position: spot }) {
     const width = spot.trace.d_head;
     /** @type {[number, number] | null} */
-    const mark = its.id === "concatenation" ? [spot.head * width, (spot.head + 1) * width] : null;
-    return { values, label: t(WORDS.vector, title, values.length), isSigned: its.isSigned, names, mark };
+    const mark = stage.id === "concatenation" ? [spot.head * width, (spot.head + 1) * width] : null;
+    return { values, label: t(TEXTS.vector, title, values.length), isSigned: stage.isSigned, names, mark };
   }
 
   return {
     element,
-    end: () => ribbon.end(),
-    show(what) {
-      const isNew = shown?.stage.formula !== what.stage.formula;
-      shown = what;
-      if (isNew) refill(equation, what.stage.formula.split("\n").map(formula), h("p", { class: "note" }, t(what.stage.about)));
-      ribbon.show(data(what), what.index);
-      input.max = String(what.values.length - 1);
-      input.value = String(what.index);
-      name.textContent = what.nameOf(what.index);
-      value.textContent = number(what.values[what.index]);
-      value.dataset.value = String(what.values[what.index]);
-      numbers.textContent = first(what.values);
-      showPython(python(what.spot, what.stage, what.index), what.where);
+    dispose: () => vectorView.dispose(),
+    show(newContent) {
+      const isNew = content?.stage.formula !== newContent.stage.formula;
+      content = newContent;
+      if (isNew) replaceContent(equation, newContent.stage.formula.split("\n").map(formula), h("p", { class: "note" }, t(newContent.stage.about)));
+      vectorView.show(vectorData(newContent), newContent.index);
+      input.max = String(newContent.values.length - 1);
+      input.value = String(newContent.index);
+      name.textContent = newContent.nameOf(newContent.index);
+      value.textContent = formatNumber(newContent.values[newContent.index]);
+      value.dataset.value = String(newContent.values[newContent.index]);
+      numbers.textContent = firstNumbers(newContent.values);
+      showPython(python(newContent.position, newContent.stage, newContent.index), newContent.expression);
     },
   };
 }
 
 /** @param {Float32Array} values */
-function first(values) {
-  const shown = Array.from(values.subarray(0, FIRST), number).join("  ");
-  return values.length > FIRST ? `${shown}  …` : shown;
+function firstNumbers(values) {
+  const text = Array.from(values.subarray(0, SHOWN_NUMBERS), formatNumber).join("  ");
+  return values.length > SHOWN_NUMBERS ? `${text}  …` : text;
 }
 
 /**
@@ -114,12 +114,12 @@ function first(values) {
  */
 export function pythonBox(title) {
   const code = h("code", {});
-  const where = h("code", { class: "where" });
-  const copy = h("button", { type: "button", class: "quiet copy", "aria-label": `${title}: ${t(WORDS.copy)}`, onclick: () => take() }, t(WORDS.copy));
-  const box = h("details", {}, h("summary", { class: "note" }, t(WORDS.code)), h("pre", { tabindex: 0 }, code));
-  const element = h("div", { class: "python" }, where, copy, box);
+  const expression = h("code", { class: "where" });
+  const copy = h("button", { type: "button", class: "quiet copy", "aria-label": `${title}: ${t(TEXTS.copy)}`, onclick: () => copyCode() }, t(TEXTS.copy));
+  const box = h("details", {}, h("summary", { class: "note" }, t(TEXTS.code)), h("pre", { tabindex: 0 }, code));
+  const element = h("div", { class: "python" }, expression, copy, box);
 
-  async function take() {
+  async function copyCode() {
     const text = code.textContent ?? "";
     try {
       await navigator.clipboard.writeText(text);
@@ -129,9 +129,9 @@ export function pythonBox(title) {
       getSelection()?.selectAllChildren(code);
       document.execCommand("copy");
     }
-    copy.textContent = t(WORDS.copied);
-    announce(t(WORDS.copied));
-    setTimeout(() => (copy.textContent = t(WORDS.copy)), 1500);
+    copy.textContent = t(TEXTS.copied);
+    announce(t(TEXTS.copied));
+    setTimeout(() => (copy.textContent = t(TEXTS.copy)), 1500);
   }
 
   return {
@@ -142,7 +142,7 @@ export function pythonBox(title) {
      */
     show(text, name) {
       code.textContent = text;
-      where.textContent = name;
+      expression.textContent = name;
     },
   };
 }

@@ -1,9 +1,9 @@
 /** What the stages of the walk are called, and one sentence on each. */
 
-/** @typedef {import("../page_text.js").Words} Words */
+/** @typedef {import("../page_text.js").BilingualText} Words */
 
 /** @type {Record<string, Words>} */
-export const TITLES = {
+export const STAGE_TITLES = {
   text: { en: "Text to pieces", zh: "文本到词元" },
   id: { en: "Ids", zh: "编号" },
   token: { en: "Embedding", zh: "词嵌入" },
@@ -40,7 +40,7 @@ export const TITLES = {
 };
 
 /** @type {Record<string, Words>} */
-export const ABOUT = {
+export const STAGE_DESCRIPTIONS = {
   text: { en: "Byte-pair encoding begins with characters and joins neighbours, the pair that was learnt first, until none is left.", zh: "字节对编码从单个字符开始，按学到的先后依次合并相邻的一对，直到没有可合并的。" },
   id: { en: "Each piece is a number: its row in the table of embeddings.", zh: "每个词元对应一个编号，也就是它在嵌入表中的行。" },
   token: { en: "The row of the table, enlarged so that positions do not drown it.", zh: "表中的一行，放大后才不会被位置编码淹没。" },

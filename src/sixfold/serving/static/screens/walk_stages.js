@@ -1,16 +1,16 @@
 /** The stages of the computation for one place, layer and head, in their order, as this very model has them. */
 
-import { place } from "../api.js";
-import { index } from "../url_state.js";
-import { ABOUT, TITLES } from "./walk_stage_texts.js";
+import { attentionPath } from "../api.js";
+import { stateIndex } from "../url_state.js";
+import { STAGE_DESCRIPTIONS, STAGE_TITLES } from "./walk_stage_texts.js";
 
-/** @typedef {import("./walk_python.js").Spot} Spot */
+/** @typedef {import("./walk_python.js").WalkPosition} WalkPosition */
 /** @typedef {"row" | "head" | "key" | "keys"} Axis how a vector is cut out of its array: see `vector` */
 /**
  * @typedef {object} Stage
  * @property {string} id
- * @property {import("../page_text.js").Words} title
- * @property {import("../page_text.js").Words} about
+ * @property {import("../page_text.js").BilingualText} title
+ * @property {import("../page_text.js").BilingualText} about
  * @property {string} formula
  * @property {string} name of the array
  * @property {string[]} inputs arrays that it is made of
@@ -22,27 +22,27 @@ import { ABOUT, TITLES } from "./walk_stage_texts.js";
 
 /**
  * @param {import("../api.js").Trace} trace
- * @param {import("../api.js").Kind} kind
+ * @param {import("../api.js").AttentionKind} kind
  * @param {boolean} isGiven
- * @returns {Spot}
+ * @returns {WalkPosition}
  */
-export function spotOf(trace, kind, isGiven) {
+export function walkPosition(trace, kind, isGiven) {
   const layers = trace.kinds[kind] ?? 1;
-  const [layer, head] = [index("layer", layers - 1, layers), index("head", 0, trace.heads)];
+  const [layer, head] = [stateIndex("layer", layers - 1, layers), stateIndex("head", 0, trace.heads)];
   const stack = kind === "encoder" ? "encoder" : "decoder";
-  const at = place(kind, layer);
-  const groups = trace.arrays[`${at}.key`][0];
-  const stream = before(trace, stack, at);
-  const [rows, columns] = trace.arrays[`${at}.weights`].slice(1);
-  const keys = kind === "cross" ? "encoder.output" : isPre(trace) ? `${at}_norm` : stream;
+  const attention = attentionPath(kind, layer);
+  const keyHeads = trace.arrays[`${attention}.key`][0];
+  const input = sublayerInput(trace, stack, attention);
+  const [rows, columns] = trace.arrays[`${attention}.weights`].slice(1);
+  const keyInput = kind === "cross" ? "encoder.output" : isPreNorm(trace) ? `${attention}_norm` : input;
   return {
-    trace, isGiven, stack, kind, at, stream, keys, head, ff: `${stack}.layers.${layer}.feed_forward`,
-    group: Math.floor(head / (trace.heads / groups)), row: index("row", 1, rows), column: index("column", 0, columns),
+    trace, isGiven, stack, kind, attention, input, keyInput, head, feedForward: `${stack}.layers.${layer}.feed_forward`,
+    keyHead: Math.floor(head / (trace.heads / keyHeads)), row: stateIndex("row", 1, rows), column: stateIndex("column", 0, columns),
   };
 }
 
 /** @param {import("../api.js").Trace} trace */
-function isPre(trace) {
+function isPreNorm(trace) {
   return trace.config.norm_position === "pre";
 }
 
@@ -50,12 +50,12 @@ function isPre(trace) {
  * What enters a sublayer: what the one before it left, or the embedding.
  * @param {import("../api.js").Trace} trace
  * @param {"encoder" | "decoder"} stack
- * @param {string} at
+ * @param {string} sublayer
  */
-function before(trace, stack, at) {
+function sublayerInput(trace, stack, sublayer) {
   const sublayers = sublayersOf(trace, stack);
-  const last = sublayers[sublayers.indexOf(at) - 1];
-  if (last) return isPre(trace) ? `${last}.residual` : `${last}_norm`;
+  const previous = sublayers[sublayers.indexOf(sublayer) - 1];
+  if (previous) return isPreNorm(trace) ? `${previous}.residual` : `${previous}_norm`;
   return `${stack}.embedding.norm` in trace.arrays ? `${stack}.embedding.norm` : `${stack}.embedding.sum`;
 }
 
@@ -69,22 +69,22 @@ function sublayersOf(trace, stack) {
 
 /**
  * All of them, from the embedding to the probability.
- * @param {Spot} spot
+ * @param {WalkPosition} position
  * @returns {Record<"input" | "attention" | "feedForward" | "output", Stage[]>}
  */
-export function stages(spot) {
-  return { input: embedding(spot), attention: [...entering(spot), ...attention(spot)], feedForward: feedForward(spot), output: output(spot) };
+export function stages(position) {
+  return { input: embeddingStages(position), attention: [...previousSublayer(position), ...attentionStages(position)], feedForward: feedForwardStages(position), output: outputStages(position) };
 }
 
 /**
  * @param {string} id
  * @param {string} name
  * @param {string} formula
- * @param {Partial<Stage>} [more]
+ * @param {Partial<Stage>} [options]
  * @returns {Stage}
  */
-function stage(id, name, formula, more = {}) {
-  return { id, title: TITLES[id], about: ABOUT[id], formula, name, inputs: [], snippet: id, axis: "row", isSigned: true, hasBias: false, ...more };
+function makeStage(id, name, formula, options = {}) {
+  return { id, title: STAGE_TITLES[id], about: STAGE_DESCRIPTIONS[id], formula, name, inputs: [], snippet: id, axis: "row", isSigned: true, hasBias: false, ...options };
 }
 
 /** @param {import("../api.js").Trace} trace */
@@ -92,54 +92,54 @@ function normFormula(trace) {
   return trace.config.norm === "rms" ? "y_i = \\frac{x_i}{\\sqrt{\\mean(x^2) + ε}} g_i" : "y_i = \\frac{x_i − μ}{\\sqrt{σ^2 + ε}} g_i + b_i";
 }
 
-/** @param {Spot} spot */
-function embedding({ trace, stack }) {
-  const at = `${stack}.embedding`;
-  const waves = "p_{2i} = \\sin \\frac{\\place}{10000^{2i/d}}\np_{2i+1} = \\cos \\frac{\\place}{10000^{2i/d}}";
-  const parts = ["e", "p", "s"].filter((_, each) => `${at}.${["token", "position", "segment"][each]}` in trace.arrays);
+/** @param {WalkPosition} spot */
+function embeddingStages({ trace, stack }) {
+  const module = `${stack}.embedding`;
+  const sinusoids = "p_{2i} = \\sin \\frac{\\place}{10000^{2i/d}}\np_{2i+1} = \\cos \\frac{\\place}{10000^{2i/d}}";
+  const parts = ["e", "p", "s"].filter((_, index) => `${module}.${["token", "position", "segment"][index]}` in trace.arrays);
   return [
-    stage("token", `${at}.token`, trace.config.scale_embeddings ? "e = E_{\\id} \\sqrt{d_{\\model}}" : "e = E_{\\id}", trace.config.scale_embeddings ? {} : { about: ABOUT.plain }),
-    stage("position", `${at}.position`, trace.config.positions === "learned" ? "p = P_{\\place}" : waves),
-    stage("segment", `${at}.segment`, "s = S_0"),
-    stage("sum", `${at}.sum`, `x = ${parts.join(" + ")}`),
-    stage("embedding_norm", `${at}.norm`, normFormula(trace), { snippet: "norm", inputs: [`${at}.sum`] }),
-  ].filter((each) => each.name in trace.arrays);
+    makeStage("token", `${module}.token`, trace.config.scale_embeddings ? "e = E_{\\id} \\sqrt{d_{\\model}}" : "e = E_{\\id}", trace.config.scale_embeddings ? {} : { about: STAGE_DESCRIPTIONS.plain }),
+    makeStage("position", `${module}.position`, trace.config.positions === "learned" ? "p = P_{\\place}" : sinusoids),
+    makeStage("segment", `${module}.segment`, "s = S_0"),
+    makeStage("sum", `${module}.sum`, `x = ${parts.join(" + ")}`),
+    makeStage("embedding_norm", `${module}.norm`, normFormula(trace), { snippet: "norm", inputs: [`${module}.sum`] }),
+  ].filter((stage) => stage.name in trace.arrays);
 }
 
 /**
  * What the layers and sublayers before this one have made of it.
- * @param {Spot} spot
+ * @param {WalkPosition} spot
  */
-function entering({ trace, stack, at, stream }) {
+function previousSublayer({ trace, stack, attention, input }) {
   const sublayers = sublayersOf(trace, stack);
-  const last = sublayers[sublayers.indexOf(at) - 1];
-  if (!last) return [];
-  if (!isPre(trace)) return [stage("stream", stream, normFormula(trace), { snippet: "norm", inputs: [`${last}.residual`] })];
-  return [stage("stream", stream, "x = x' + \\sublayer(x')", { snippet: "residual", inputs: [before(trace, stack, last), branch(trace, last)] })];
+  const previous = sublayers[sublayers.indexOf(attention) - 1];
+  if (!previous) return [];
+  if (!isPreNorm(trace)) return [makeStage("stream", input, normFormula(trace), { snippet: "norm", inputs: [`${previous}.residual`] })];
+  return [makeStage("stream", input, "x = x' + \\sublayer(x')", { snippet: "residual", inputs: [sublayerInput(trace, stack, previous), sublayerOutput(trace, previous)] })];
 }
 
 /**
  * What a sublayer adds to the stream.
  * @param {import("../api.js").Trace} trace
- * @param {string} at
+ * @param {string} sublayer
  */
-function branch(trace, at) {
-  return `${at}.output` in trace.arrays ? `${at}.output` : `${at}.down`;
+function sublayerOutput(trace, sublayer) {
+  return `${sublayer}.output` in trace.arrays ? `${sublayer}.output` : `${sublayer}.down`;
 }
 
 /**
  * x + Sublayer(Norm(x)), or Norm(x + Sublayer(x)): what stands before and after the sublayer.
- * @param {Spot} spot
+ * @param {WalkPosition} spot
  * @param {string} id
- * @param {string} at
- * @returns {{ahead: Stage[], behind: Stage[], input: string}}
+ * @param {string} sublayer
+ * @returns {{before: Stage[], after: Stage[], input: string}}
  */
-function wrapping({ trace, stack }, id, at) {
-  const stream = before(trace, stack, at);
-  const residual = stage(`${id}_residual`, `${at}.residual`, "r = x + \\sublayer(x)", { snippet: "residual", inputs: [stream, branch(trace, at)] });
-  const norm = stage(`${id}_norm`, `${at}_norm`, normFormula(trace), { snippet: "norm", inputs: [isPre(trace) ? stream : residual.name] });
-  if (isPre(trace)) residual.formula = "r = x + \\sublayer(\\norm(x))";
-  return isPre(trace) ? { ahead: [norm], behind: [residual], input: norm.name } : { ahead: [], behind: [residual, norm], input: stream };
+function normAndResidual({ trace, stack }, id, sublayer) {
+  const sublayerStream = sublayerInput(trace, stack, sublayer);
+  const residual = makeStage(`${id}_residual`, `${sublayer}.residual`, "r = x + \\sublayer(x)", { snippet: "residual", inputs: [sublayerStream, sublayerOutput(trace, sublayer)] });
+  const norm = makeStage(`${id}_norm`, `${sublayer}_norm`, normFormula(trace), { snippet: "norm", inputs: [isPreNorm(trace) ? sublayerStream : residual.name] });
+  if (isPreNorm(trace)) residual.formula = "r = x + \\sublayer(\\norm(x))";
+  return isPreNorm(trace) ? { before: [norm], after: [residual], input: norm.name } : { before: [], after: [residual, norm], input: sublayerStream };
 }
 
 /** @type {Record<string, string>} */
@@ -149,28 +149,28 @@ const COMPATIBILITIES = {
   additive: "s_j = w · \\tanh(q + k_j)",
 };
 
-/** @param {Spot} spot */
-function attention(spot) {
-  const { trace, at, keys } = spot;
-  const { ahead, behind, input } = wrapping(spot, "attention", at);
+/** @param {WalkPosition} position */
+function attentionStages(position) {
+  const { trace, attention, keyInput } = position;
+  const { before, after, input } = normAndResidual(position, "attention", attention);
   const bias = (/** @type {string} */ role) => (trace.config.bias ? ` + b^${role}` : "");
-  const source = spot.kind === "cross" ? "m" : "x";
+  const source = position.kind === "cross" ? "m" : "x";
   return [
-    ...ahead,
-    stage("query", `${at}.query`, `q = x W^Q${bias("Q")}`, { axis: "head", inputs: [input] }),
-    stage("key", `${at}.key`, `k_j = ${source}_j W^K${bias("K")}`, { axis: "key", inputs: [keys] }),
-    stage("value", `${at}.value`, `v_j = ${source}_j W^V${bias("V")}`, { axis: "key", inputs: [keys] }),
-    stage("query_rotated", `${at}.query_rotated`, "q' = R_p q", { axis: "head" }),
-    stage("key_rotated", `${at}.key_rotated`, "k'_j = R_j k_j", { axis: "key" }),
-    trace.config.compatibility === "additive" ? null : stage("product", `${at}.scores`, "q · k_j = Σ_c q_c k_{j c}", { axis: "keys" }),
-    stage("scores", `${at}.scores`, COMPATIBILITIES[trace.config.compatibility], { axis: "keys", about: trace.config.compatibility === "additive" ? ABOUT.additive : ABOUT.scores }),
-    stage("masked_scores", `${at}.masked_scores`, spot.kind === "decoder" ? "z_j = s_j \\if j ≤ i, \\else {−∞}" : "z_j = s_j", { axis: "keys" }),
-    stage("weights", `${at}.weights`, "α_j = \\frac{e^{z_j}}{Σ_l e^{z_l}}", { axis: "keys", isSigned: false }),
-    stage("heads", `${at}.heads`, "h = Σ_j α_j v_j", { axis: "head" }),
-    stage("concatenation", `${at}.concatenation`, `c = [h_0 ; h_1 ; … ; h_{${trace.heads - 1}}]`),
-    stage("attention_output", `${at}.output`, `o = c W^O${bias("O")}`, { snippet: "linear", inputs: [`${at}.concatenation`], hasBias: trace.config.bias }),
-    ...behind,
-  ].filter((each) => each !== null).filter((each) => each.name in trace.arrays);
+    ...before,
+    makeStage("query", `${attention}.query`, `q = x W^Q${bias("Q")}`, { axis: "head", inputs: [input] }),
+    makeStage("key", `${attention}.key`, `k_j = ${source}_j W^K${bias("K")}`, { axis: "key", inputs: [keyInput] }),
+    makeStage("value", `${attention}.value`, `v_j = ${source}_j W^V${bias("V")}`, { axis: "key", inputs: [keyInput] }),
+    makeStage("query_rotated", `${attention}.query_rotated`, "q' = R_p q", { axis: "head" }),
+    makeStage("key_rotated", `${attention}.key_rotated`, "k'_j = R_j k_j", { axis: "key" }),
+    trace.config.compatibility === "additive" ? null : makeStage("product", `${attention}.scores`, "q · k_j = Σ_c q_c k_{j c}", { axis: "keys" }),
+    makeStage("scores", `${attention}.scores`, COMPATIBILITIES[trace.config.compatibility], { axis: "keys", about: trace.config.compatibility === "additive" ? STAGE_DESCRIPTIONS.additive : STAGE_DESCRIPTIONS.scores }),
+    makeStage("masked_scores", `${attention}.masked_scores`, position.kind === "decoder" ? "z_j = s_j \\if j ≤ i, \\else {−∞}" : "z_j = s_j", { axis: "keys" }),
+    makeStage("weights", `${attention}.weights`, "α_j = \\frac{e^{z_j}}{Σ_l e^{z_l}}", { axis: "keys", isSigned: false }),
+    makeStage("heads", `${attention}.heads`, "h = Σ_j α_j v_j", { axis: "head" }),
+    makeStage("concatenation", `${attention}.concatenation`, `c = [h_0 ; h_1 ; … ; h_{${trace.heads - 1}}]`),
+    makeStage("attention_output", `${attention}.output`, `o = c W^O${bias("O")}`, { snippet: "linear", inputs: [`${attention}.concatenation`], hasBias: trace.config.bias }),
+    ...after,
+  ].filter((stage) => stage !== null).filter((stage) => stage.name in trace.arrays);
 }
 
 /** @type {Record<string, string>} */
@@ -182,72 +182,72 @@ const ACTIVATIONS = {
   swiglu: "a = \\frac{g}{1 + e^{−g}} u",
 };
 
-/** @param {Spot} spot */
-function feedForward(spot) {
-  const { trace, ff } = spot;
-  const { ahead, behind, input } = wrapping(spot, "ff", ff);
+/** @param {WalkPosition} position */
+function feedForwardStages(position) {
+  const { trace, feedForward } = position;
+  const { before, after, input } = normAndResidual(position, "ff", feedForward);
   const hasBias = trace.config.bias;
   const linear = (/** @type {string} */ id, /** @type {string} */ formula, /** @type {string} */ bias, /** @type {string} */ from) =>
-    stage(id, `${ff}.${id}`, hasBias ? `${formula} + ${bias}` : formula, { snippet: "linear", inputs: [from], hasBias });
+    makeStage(id, `${feedForward}.${id}`, hasBias ? `${formula} + ${bias}` : formula, { snippet: "linear", inputs: [from], hasBias });
   return [
-    ...ahead,
+    ...before,
     linear("up", "u = x W_1", "b_1", input),
     linear("gate", "g = x W_g", "b_g", input),
-    stage("hidden", `${ff}.hidden`, ACTIVATIONS[trace.config.feed_forward]),
-    linear("down", "y = a W_2", "b_2", `${ff}.hidden`),
-    ...behind,
-  ].filter((each) => each.name in trace.arrays);
+    makeStage("hidden", `${feedForward}.hidden`, ACTIVATIONS[trace.config.feed_forward]),
+    linear("down", "y = a W_2", "b_2", `${feedForward}.hidden`),
+    ...after,
+  ].filter((stage) => stage.name in trace.arrays);
 }
 
-/** @param {Spot} spot */
-function output({ trace, stack }) {
+/** @param {WalkPosition} spot */
+function outputStages({ trace, stack }) {
   const sublayers = sublayersOf(trace, stack);
   const last = sublayers[sublayers.length - 1];
-  const stream = isPre(trace) ? `${last}.residual` : `${last}_norm`;
-  const final = stage("final_norm", `${stack}.norm`, normFormula(trace), { snippet: "norm", inputs: [stream] });
-  const found = final.name in trace.arrays ? [final] : [];
-  if (stack === "encoder") return found;
-  const transform = stage("transform", "output.transform", "t = x W_t + b_t", { snippet: "linear", inputs: ["decoder.output"], hasBias: true });
-  const norm = stage("output_norm", "output.norm", normFormula(trace), { inputs: ["output.transform"] });
-  if (transform.name in trace.arrays) found.push(transform, norm);
-  const read = transform.name in trace.arrays ? norm.name : "decoder.output";
+  const finalStream = isPreNorm(trace) ? `${last}.residual` : `${last}_norm`;
+  const final = makeStage("final_norm", `${stack}.norm`, normFormula(trace), { snippet: "norm", inputs: [finalStream] });
+  const outputs = final.name in trace.arrays ? [final] : [];
+  if (stack === "encoder") return outputs;
+  const transform = makeStage("transform", "output.transform", "t = x W_t + b_t", { snippet: "linear", inputs: ["decoder.output"], hasBias: true });
+  const norm = makeStage("output_norm", "output.norm", normFormula(trace), { inputs: ["output.transform"] });
+  if (transform.name in trace.arrays) outputs.push(transform, norm);
+  const outputInput = transform.name in trace.arrays ? norm.name : "decoder.output";
   const hasBias = trace.config.output_bias;
   return [
-    ...found,
-    stage("logits", "logits", hasBias ? "z = x W^{\\out} + b^{\\out}" : "z = x W^{\\out}", { inputs: [read], hasBias }),
-    stage("probabilities", "probabilities", "P(\\next = i) = \\frac{e^{z_i}}{Σ_j e^{z_j}}", { isSigned: false }),
+    ...outputs,
+    makeStage("logits", "logits", hasBias ? "z = x W^{\\out} + b^{\\out}" : "z = x W^{\\out}", { inputs: [outputInput], hasBias }),
+    makeStage("probabilities", "probabilities", "P(\\next = i) = \\frac{e^{z_i}}{Σ_j e^{z_j}}", { isSigned: false }),
   ];
 }
 
 /**
  * The numbers of a stage, out of the arrays of this row. Keys and values come whole.
- * @param {Spot} spot
- * @param {Stage} its
- * @param {Map<string, import("../safetensors.js").Tensor>} found
+ * @param {WalkPosition} position
+ * @param {Stage} stage
+ * @param {Map<string, import("../safetensors.js").Tensor>} tensors
  * @returns {Float32Array}
  */
-export function vector(spot, its, found) {
-  if (its.id === "product") return products(spot, found);
-  const { shape, data } = /** @type {import("../safetensors.js").Tensor} */ (found.get(its.name));
+export function stageValues(position, stage, tensors) {
+  if (stage.id === "product") return queryKeyProducts(position, tensors);
+  const { shape, data } = /** @type {import("../safetensors.js").Tensor} */ (tensors.get(stage.name));
   const numbers = /** @type {Float32Array} */ (data);
   const width = shape[shape.length - 1];
-  const starts = { row: 0, head: spot.head * width, keys: spot.head * width, key: (spot.group * shape[1] + spot.column) * width };
-  return numbers.subarray(starts[its.axis], starts[its.axis] + width);
+  const starts = { row: 0, head: position.head * width, keys: position.head * width, key: (position.keyHead * shape[1] + position.column) * width };
+  return numbers.subarray(starts[stage.axis], starts[stage.axis] + width);
 }
 
 /**
- * @param {Spot} spot
- * @param {Map<string, import("../safetensors.js").Tensor>} found
+ * @param {WalkPosition} position
+ * @param {Map<string, import("../safetensors.js").Tensor>} tensors
  */
-function products(spot, found) {
-  const turned = `${spot.at}.query_rotated` in spot.trace.arrays ? "_rotated" : "";
-  const query = /** @type {import("../safetensors.js").Tensor} */ (found.get(`${spot.at}.query${turned}`));
-  const key = /** @type {import("../safetensors.js").Tensor} */ (found.get(`${spot.at}.key${turned}`));
+function queryKeyProducts(position, tensors) {
+  const suffix = `${position.attention}.query_rotated` in position.trace.arrays ? "_rotated" : "";
+  const query = /** @type {import("../safetensors.js").Tensor} */ (tensors.get(`${position.attention}.query${suffix}`));
+  const key = /** @type {import("../safetensors.js").Tensor} */ (tensors.get(`${position.attention}.key${suffix}`));
   const [, count, width] = key.shape;
   return Float32Array.from({ length: count }, (_, column) => {
     let sum = 0;
     for (let part = 0; part < width; part++)
-      sum += query.data[spot.head * width + part] * key.data[(spot.group * count + column) * width + part];
+      sum += query.data[position.head * width + part] * key.data[(position.keyHead * count + column) * width + part];
     return sum;
   });
 }
