@@ -36,9 +36,9 @@ CLAUSE = "the {} old ships that lie in the quiet harbour sail to the islands in 
 SHORT = f"In the summer {CLAUSE}, and nobody knows when."  # 30 pieces
 SEEN = """
 window.matrixAt = new Promise((done, fail) => requestAnimationFrame(function look() {
-  const canvas = document.querySelector(".attention:not([hidden]) canvas.matrix");
+  const canvas = document.querySelector(".attention:not([hidden]) canvas.heat-map");
   if (canvas && canvas.style.height) done(performance.now());
-  else if (document.querySelector(".said.wrong")) fail(new Error(document.querySelector(".said").textContent));
+  else if (document.querySelector(".translation-text.error")) fail(new Error(document.querySelector(".translation-text").textContent));
   else requestAnimationFrame(look);
 }));
 """
@@ -93,9 +93,9 @@ window.pointed = (selector) => {
 };
 """
 MOVES = {  # to and fro, so that each step shows something else
-    "next row": ("canvas.matrix", "ArrowDown", "ArrowUp"),
-    "next column": ("canvas.matrix", "ArrowRight", "ArrowLeft"),
-    "next head": ("canvas.heads", "ArrowRight", "ArrowLeft"),
+    "next row": ("canvas.heat-map", "ArrowDown", "ArrowUp"),
+    "next column": ("canvas.heat-map", "ArrowRight", "ArrowLeft"),
+    "next head": ("canvas.head-grid", "ArrowRight", "ArrowLeft"),
 }
 PEER = """
 import sys, torch
@@ -141,7 +141,7 @@ def visited(browser: Browser, address: str, work: Callable[[Page], Any]) -> Any:
 def arrived(page: Page) -> dict[str, float]:
     matrix = page.evaluate("window.matrixAt")
     painted = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
-    pieces = page.evaluate("document.querySelectorAll('.asking .piece').length")
+    pieces = page.evaluate("document.querySelectorAll('.query-tokens .token-button').length")
     return {"paint": painted, "matrix": matrix, "pieces": pieces}
 
 
@@ -150,7 +150,7 @@ def moved(page: Page) -> dict[str, float]:
     steps = {
         name: page.evaluate("([where, ...keys]) => window.stepped(where, keys)", move) for name, move in MOVES.items()
     }
-    return {**steps, "pointer": page.evaluate("window.pointed('canvas.matrix')")}
+    return {**steps, "pointer": page.evaluate("window.pointed('canvas.heat-map')")}
 
 
 def long(page: Page) -> dict[str, float]:

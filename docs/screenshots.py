@@ -29,8 +29,8 @@ WIDE, TALL, PHONE = (1200, 800), (1200, 1300), (390, 800)
 
 # What a screen shows last.
 READY = {
-    "translate": ".word", "attention": "canvas.matrix[data-left]", "decode": "#hypotheses tbody tr",
-    "walk": ".cards[data-ready]", "masks": ".row-table", "positions": ".panel canvas[data-left]", "embeddings": ".dot",
+    "translate": ".word", "attention": "canvas.heat-map[data-left]", "decode": "#hypotheses tbody tr",
+    "walk": ".cards[data-ready]", "masks": ".row-table", "positions": ".panel canvas[data-left]", "embeddings": ".point",
     "shapes": ".tree",
 }  # fmt: skip
 

@@ -83,7 +83,7 @@ def pixel(page, row, column):
     """In the middle of a cell of the chosen head's matrix."""
     return page.evaluate(
         """([row, column]) => {
-            const canvas = document.querySelector("canvas.matrix"), { left, top, across, down } = canvas.dataset;
+            const canvas = document.querySelector("canvas.heat-map"), { left, top, across, down } = canvas.dataset;
             const [x, y] = [+left + (column + 0.5) * across, +top + (row + 0.5) * down];
             return [...canvas.getContext("2d").getImageData(x * devicePixelRatio, y * devicePixelRatio, 1, 1).data];
         }""",
@@ -114,7 +114,7 @@ def test_the_future_is_drawn_as_masked_and_saved_as_exactly_nothing(screen, expl
     grey = [*bytes.fromhex(masked[1:]), 255]
     assert pixel(page, 3, 5) == grey
     assert pixel(page, 5, 3) == colour(page, weights[5, 3])
-    _, _, found = table(saved(page, "The chosen head", "data"))
+    _, _, found = table(saved(page, "Selected head", "data"))
     assert found.shape == weights.shape
     assert (found[np.triu_indices(len(found), 1)] == 0).all()
     np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-6)
@@ -125,7 +125,7 @@ def test_pieces_are_joined_into_words_as_in_python(screen, explorer):
     trace = explorer.explore(LONG_WORDS)
     for kind in ("encoder", "cross"):
         page = screen(text=LONG_WORDS, kind=kind, layer=1, head=0, words=1)
-        columns, rows, found = table(saved(page, "The chosen head", "data"))
+        columns, rows, found = table(saved(page, "Selected head", "data"))
         weights, asks, looked = trace.by_word(kind, trace.attention(kind, 1, 0))
         assert (rows, columns) == (asks, looked)
         assert len(looked) < len(trace.source)
@@ -151,29 +151,29 @@ def test_the_keyboard_reaches_tokens_layers_and_heads(screen):
         raise AssertionError(selector)
 
     page.focus("#sentence")
-    tab_to(".asking .piece")
+    tab_to(".query-tokens .token-button")
     page.keyboard.press("ArrowRight")
     until(page, row="2")
-    tab_to("canvas.heads")
+    tab_to("canvas.head-grid")
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowRight")
     until(page, layer="8", head="1", row="2")
     expect(page.locator("#live")).to_have_text("layer 8, head 1")
-    tab_to("canvas.matrix")
+    tab_to("canvas.heat-map")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Home")
     until(page, row="3", column="0")
-    assert page.locator(".asking [aria-checked=true]").inner_text() == "didn"
-    tab_to("table.most button")
+    assert page.locator(".query-tokens [aria-checked=true]").inner_text() == "didn"
+    tab_to("table.token-heads button")
     page.keyboard.press("ArrowDown")
     until(page, layer="9", head="1", row="3")
 
 
 def test_a_click_chooses_a_head(screen):
     page = screen(kind="cross")
-    page.locator("canvas.heads").click(position={"x": 26 + 4, "y": 22 + 4})
+    page.locator("canvas.head-grid").click(position={"x": 26 + 4, "y": 22 + 4})
     until(page, layer="0")
-    assert "cross.0.0" in panel(page, "The chosen head").inner_text()
+    assert "cross.0.0" in panel(page, "Selected head").inner_text()
 
 
 def test_what_it_looks_at_in_every_head_equals_python(screen, explorer):
@@ -182,10 +182,10 @@ def test_what_it_looks_at_in_every_head_equals_python(screen, explorer):
     until(page, text=WIDE, kind="encoder", row=str(IT))
     trace = explorer.explore(WIDE)
     weights = trace.attention("encoder")[:, :, IT]
-    page.wait_for_selector(".most [data-layer='9']")
+    page.wait_for_selector(".token-heads [data-layer='9']")
     for layer, head in ((0, 0), (6, 6), (9, 7)):
         best = weights[layer, head].argmax()
-        expect(page.locator(f".most [data-layer='{layer}'][data-head='{head}']")).to_have_text(
+        expect(page.locator(f".token-heads [data-layer='{layer}'][data-head='{head}']")).to_have_text(
             f"{trace.source.texts[best]} {weights[layer, head, best]:.2f}"
         )
     rows = list(csv.DictReader(io.StringIO(saved(page, "One token across all heads", "data").decode())))
@@ -210,17 +210,17 @@ def test_the_numbers_on_arcs_come_in_32_bits(screen, explorer):
 
 def test_heads_are_switched_off_as_in_python(screen, explorer):
     page = screen(kind="cross", layer=1, head=3)
-    assert "All heads are on" in page.locator("#switched").inner_text()
-    page.click("[data-does=layer]")
+    assert "All heads are on" in page.locator("#ablation").inner_text()
+    page.click("[data-action=layer]")
     until(page, off=",".join(f"cross.1.{head}" for head in range(8)))
     without = sixfold.explore(TIRED, off=[f"cross.1.{head}" for head in range(8)]).translation
     expect(page.locator("#after")).to_have_text(without)
     expect(page.locator("#before")).to_have_text(explorer.explore(TIRED).translation)
     assert page.locator("#after mark").count() > 0
-    assert page.locator("[data-does=layer]").is_disabled()
+    assert page.locator("[data-action=layer]").is_disabled()
     assert json.loads(saved(page, "With and without", "data"))["after"]["translation"] == without
-    page.click("[data-does=on]")
-    expect(page.locator("#switched")).to_contain_text("All heads are on")
+    page.click("[data-action=on]")
+    expect(page.locator("#ablation")).to_contain_text("All heads are on")
     assert "off" not in state(page)
 
 
@@ -281,7 +281,7 @@ def test_two_models_are_compared_on_the_same_sentence(browser, tmp_path_factory)
 @pytest.mark.parametrize(
     "titles",
     [
-        ("All heads", "The chosen head", "One token across", "What it looks at"),
+        ("All heads", "Selected head", "One token across", "What it attends to"),
         ("With and without", "Compare", "Which head aligns", "Influence"),
     ],
 )

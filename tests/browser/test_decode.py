@@ -66,16 +66,16 @@ def test_the_slider_of_steps_is_moved_by_keys_and_so_is_the_place_in_the_transla
     page.wait_for_selector("#choices tbody tr")
     for key, step in (("ArrowRight", 1), ("End", len(trace.predicted) - 1), ("Home", 0), ("ArrowRight", 1)):
         page.locator("#step").press(key)
-        page.wait_for_selector(f".so-far [data-place='{step}'][aria-checked=true]")
+        page.wait_for_selector(f".translation-so-far [data-index='{step}'][aria-checked=true]")
         assert told_after(page, trace.predicted.texts[step])
-    assert page.locator(".so-far .future").count() == len(trace.predicted) - 2
+    assert page.locator(".translation-so-far .future").count() == len(trace.predicted) - 2
     page.locator("#next").press("Enter")
-    page.wait_for_selector(".so-far [data-place='2'][aria-checked=true]")
+    page.wait_for_selector(".translation-so-far [data-index='2'][aria-checked=true]")
     assert "step=2" in page.url
-    page.locator(".so-far [aria-checked=true]").press("ArrowLeft")
-    page.wait_for_selector(".so-far [data-place='1'][aria-checked=true]:focus")
+    page.locator(".translation-so-far [aria-checked=true]").press("ArrowLeft")
+    page.wait_for_selector(".translation-so-far [data-index='1'][aria-checked=true]:focus")
     page.locator("#play").press("Enter")
-    page.wait_for_selector(".so-far [data-place='2'][aria-checked=true]")
+    page.wait_for_selector(".translation-so-far [data-index='2'][aria-checked=true]")
 
 
 def told_after(page, text):

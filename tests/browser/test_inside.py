@@ -106,18 +106,18 @@ def test_a_masked_place_has_a_weight_of_exactly_nothing(masked):
 
 def test_a_batch_is_typed_and_walked_by_keyboard_alone(masked):
     page = masked()
-    page.focus(".batch .strip [aria-checked=true]")
+    page.focus(".batch .token-row [aria-checked=true]")
     page.keyboard.press("ArrowRight")
     page.wait_for_function("() => location.search.includes('row=1')")
     page.focus(".columns .panel:nth-child(1) canvas")
     page.keyboard.press("ArrowRight")
-    assert page.locator("#live").inner_text().endswith("may not look at The")
+    assert page.locator("#live").inner_text().endswith("may not attend to The")
     page.keyboard.press("ArrowDown")
-    assert page.locator("#live").inner_text() == "The may look at The"
+    assert page.locator("#live").inner_text() == "The may attend to The"
     page.focus("#batch")
     page.keyboard.press("Control+A")
     page.keyboard.type("One\nAnd two")
-    page.wait_for_function("() => document.querySelectorAll('.batch .piece').length === 2")
+    page.wait_for_function("() => document.querySelectorAll('.batch .token-button').length === 2")
     assert "batch=One%0AAnd+two" in page.url
 
 
@@ -224,7 +224,7 @@ def test_the_neighbours_of_a_word_are_python_s(look, model, word, lang):
     page.wait_for_selector(".neighbour")
     expected = embeddings.neighbours(model, word, 12)
     assert saved(page, 0)[1:] == [[each.text, str(each.cosine)] for each in expected]
-    assert page.locator(".neighbour .figure").all_inner_texts() == [f"{each.cosine:.3f}" for each in expected]
+    assert page.locator(".neighbour .neighbour-cosine").all_inner_texts() == [f"{each.cosine:.3f}" for each in expected]
     if word == "black":
         assert "brown" in [each.text for each in expected]
 
@@ -235,12 +235,12 @@ def test_one_walks_from_word_to_word_by_keyboard(look):
     second = page.locator(".neighbour").nth(1).get_attribute("data-word")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    page.wait_for_selector(f"text=What lies nearest to “{second}”")
+    page.wait_for_selector(f"text=Nearest to “{second}”")
     assert page.locator("#word").input_value() == second
-    page.wait_for_selector(f'.dot[data-word="{second}"]')
-    page.focus('.dot[data-word="cat"]')
+    page.wait_for_selector(f'.point[data-word="{second}"]')
+    page.focus('.point[data-word="cat"]')
     page.keyboard.press("Enter")
-    page.wait_for_selector("text=What lies nearest to “cat”")
+    page.wait_for_selector("text=Nearest to “cat”")
 
 
 def test_two_words_and_two_sentences_are_compared(look, model):
@@ -248,7 +248,7 @@ def test_two_words_and_two_sentences_are_compared(look, model):
     page.wait_for_function("() => document.querySelector('.cosine').textContent")
     shown = page.locator(".cosine").inner_text()
     assert float(shown) == pytest.approx(embeddings.similar(model, "dog", "cat"), rel=1e-3)
-    page.focus(".switcher [aria-checked=true]")
+    page.focus(".option-row [aria-checked=true]")
     page.keyboard.press("ArrowRight")
     page.wait_for_function("() => document.querySelector('#other').value === '我喜欢猫。'")
     page.wait_for_function("before => document.querySelector('.cosine').textContent !== before", arg=shown)
@@ -259,13 +259,13 @@ def test_two_words_and_two_sentences_are_compared(look, model):
 
 def test_the_map_has_all_words_and_no_two_labels_meet(look, model):
     page = look("embeddings", width=390, map="dog, cat, 狗, London")
-    page.wait_for_selector('.dot[data-word="London"]')
-    words = [each.get_attribute("data-word") for each in page.locator(".dot").all()]
+    page.wait_for_selector('.point[data-word="London"]')
+    words = [each.get_attribute("data-word") for each in page.locator(".point").all()]
     assert {"black", "brown", "dog", "cat", "狗", "London"} <= set(words)
     rows = saved(page, 2)
     assert [row[0] for row in rows[1:]] == words
     assert np.allclose(numbers(rows), embeddings.plane(model, words), atol=1e-4)
-    boxes = [each.bounding_box() for each in page.locator(".dot text").all()]
+    boxes = [each.bounding_box() for each in page.locator(".point text").all()]
     meeting = [
         (one, other)
         for at, one in enumerate(boxes)
@@ -291,8 +291,8 @@ def test_every_parameter_is_counted_once(look, model):
     assert sum(parts.values()) == total
     forward = parts["feed-forward"]
     share = forward / (forward + parts["attention"])
-    said = page.locator("#thirds").inner_text()
-    assert f"{share:.1%} of what lies in layers, and {forward / total:.1%} of all" in said
+    said = page.locator("#feed-forward-share").inner_text()
+    assert f"{share:.1%} of the parameters in layers and {forward / total:.1%} of all" in said
     widths = page.evaluate("[...document.querySelectorAll('[data-part] rect')].map(each => each.width.baseVal.value)")
     counts = np.array([count for count in parts.values() if count])
     assert np.allclose(np.array(widths) / sum(widths), counts / counts.sum(), atol=0.01)

@@ -16,12 +16,12 @@ TIRED = "The animal didn't cross the street because it was too tired"
 SCREENS = ("translate", "attention", "decode", "walk", "masks", "positions", "embeddings", "shapes")
 READY = {  # what a screen shows last
     "translate": [".word"],
-    "attention": ["canvas.matrix[data-left]"],
+    "attention": ["canvas.heat-map[data-left]"],
     "decode": ["#choices tbody tr", "#hypotheses tbody tr"],
     "walk": [".cards[data-ready]"],
     "masks": [".row-table"],
     "positions": [".panel canvas[data-left]"],
-    "embeddings": [".neighbour", ".cosine:not(:empty)", ".dot"],
+    "embeddings": [".neighbour", ".cosine:not(:empty)", ".point"],
     "shapes": [".tree"],
 }
 PANELS = {

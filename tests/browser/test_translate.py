@@ -50,7 +50,7 @@ def words(translation):
 
 
 def lit(page, where):
-    return page.locator(f"{where}.lit").all_inner_texts()
+    return page.locator(f"{where}.highlighted").all_inner_texts()
 
 
 def hold(page):
@@ -133,11 +133,11 @@ def test_a_word_lights_the_word_it_comes_from_and_the_other_way_round(two, said)
     expected = words(said)
     place = len(expected) - 2  # behind the emoji, where characters and halves of them are counted apart
     two.locator(".word").nth(place).hover()
-    assert lit(two, ".mirror mark") == [expected[place][2]]
+    assert lit(two, ".highlight-layer mark") == [expected[place][2]]
     assert lit(two, ".word") == [expected[place][0]]
-    mark = two.locator(".mirror mark", has_text="pizza").bounding_box()
+    mark = two.locator(".highlight-layer mark", has_text="pizza").bounding_box()
     two.mouse.move(mark["x"] + mark["width"] / 2, mark["y"] + mark["height"] / 2)
-    assert lit(two, ".mirror mark") == ["pizza"]
+    assert lit(two, ".highlight-layer mark") == ["pizza"]
     assert lit(two, ".word") == [word for word, _, source in expected if source == "pizza"]
     two.mouse.move(1, 1)
     assert lit(two, "") == []
@@ -145,10 +145,10 @@ def test_a_word_lights_the_word_it_comes_from_and_the_other_way_round(two, said)
 
 def test_the_source_is_marked_exactly_where_its_words_stand(two):
     """The layer of marks and the field above it must break lines alike."""
-    field, mirror = (two.locator(where).bounding_box() for where in ("#source", ".mirror"))
+    field, mirror = (two.locator(where).bounding_box() for where in ("#source", ".highlight-layer"))
     assert field == mirror
     styles = "(e) => { const s = getComputedStyle(e); return [s.font, s.letterSpacing, s.padding, s.whiteSpace] }"
-    assert two.locator("#source").evaluate(styles) == two.locator(".mirror").evaluate(styles)
+    assert two.locator("#source").evaluate(styles) == two.locator(".highlight-layer").evaluate(styles)
 
 
 def test_an_alternative_is_what_python_says_and_can_be_undone(two, said, translator):
@@ -157,19 +157,19 @@ def test_an_alternative_is_what_python_says_and_can_be_undone(two, said, transla
     link = said.alignment[2]
     expected = translator.alternatives(sentence, translation[: link.target[0]], 6, *said.languages)
     two.locator(".word").nth(2).click()
-    expect(two.get_by_role("dialog").locator(".other")).to_have_count(len(expected))
+    expect(two.get_by_role("dialog").locator(".alternative")).to_have_count(len(expected))
     popover = two.get_by_role("dialog")
-    assert f"{100 * words(said)[2][1]:.0f} %" in popover.locator(".sure").inner_text()
+    assert f"{100 * words(said)[2][1]:.0f} %" in popover.locator(".word-probability").inner_text()
     rest = [each.text[link.target[0] :].strip() for each in expected]
-    shown = [each.inner_text().removeprefix("… ") for each in popover.locator(".other > span:first-child").all()]
+    shown = [each.inner_text().removeprefix("… ") for each in popover.locator(".alternative > span:first-child").all()]
     assert shown == rest
     place = next(place for place, each in enumerate(expected) if each.text != translation)
-    popover.locator(".other").nth(place).click()
+    popover.locator(".alternative").nth(place).click()
     two.wait_for_selector("#undo")
     changed = expected[place].text + said.text[first.target[1] :]
     assert two.locator("#words").inner_text() == changed
     assert two.locator(".changed").inner_text() == expected[place].text
-    assert two.evaluate("document.activeElement.dataset.place") == "2"
+    assert two.evaluate("document.activeElement.dataset.index") == "2"
     scored = translator.score(sentence, expected[place].text, *said.languages)
     share = float(two.locator(".word").nth(2).get_attribute("data-probability"))
     assert share == pytest.approx(words(scored)[2][1], abs=1e-4)
@@ -181,20 +181,20 @@ def test_an_alternative_is_what_python_says_and_can_be_undone(two, said, transla
 
 
 def test_other_ways_to_say_it_and_the_confidence_are_those_of_python(two, said):
-    two.locator("#ways summary").click()
-    ways = [each.inner_text() for each in two.locator("#ways .way").all()]
+    two.locator("#n-best summary").click()
+    ways = [each.inner_text() for each in two.locator("#n-best .n-best-text").all()]
     assert ways == [each.text for each in said.n_best[1:]]
-    assert two.locator("#ways li .note").first.inner_text() == f"{said.n_best[1].score:.3f}"
-    assert two.locator("#confidence").inner_text() == f"{100 * said.confidence:.0f} % sure"
+    assert two.locator("#n-best li .note").first.inner_text() == f"{said.n_best[1].score:.3f}"
+    assert two.locator("#confidence").inner_text() == f"confidence {100 * said.confidence:.0f} %"
     assert "chance" in two.locator("#confidence").get_attribute("title")
 
 
-@pytest.mark.parametrize(("lang", "words"), [("en", "Words were left as they are"), ("zh", "有些词没有翻译")])
+@pytest.mark.parametrize(("lang", "words"), [("en", "Some words were not translated"), ("zh", "有些词没有翻译")])
 def test_a_warning_shows_in_the_language_of_the_page_and_where_it_is(look, lang, words):
     page = look(text=BAD, lang=lang)
     expect(page.locator("#warnings li")).to_contain_text(words)
     assert page.locator("#warnings li").get_attribute("data-kind") == "script"
-    assert page.locator(".word.wary").count() == page.locator(".word").count() > 0
+    assert page.locator(".word.has-warning").count() == page.locator(".word").count() > 0
 
 
 def test_the_translation_is_copied(two, said):
@@ -212,7 +212,7 @@ def test_the_languages_are_swapped_and_chosen(look):
     expect(page.locator("#source")).to_have_value(translation)
     expect(page.locator("#direction")).to_have_value("zh>en")
     page.locator("#direction").select_option("")
-    expect(page.locator("#direction option").first).to_have_text("By script: Chinese → English")
+    expect(page.locator("#direction option").first).to_have_text("Detected: Chinese → English")
     assert "from=" not in page.url
 
 
@@ -243,7 +243,7 @@ def test_documents_are_dropped_or_picked_and_come_back_translated(look, translat
     document.add_paragraph(BOOK)
     document.save(kept)
     drop(page, "书 1.docx", kept.getvalue())
-    expect(page.locator(".curtain")).to_be_hidden()
+    expect(page.locator(".drop-overlay")).to_be_hidden()
     page.locator("#file").set_input_files({"name": "a.txt", "mimeType": "text/plain", "buffer": b"I love cats."})
     drop(page, "a.md", "# 我爱猫\n\n`code`\n".encode())
     expect(page.locator(".files a")).to_have_count(3)
@@ -261,7 +261,7 @@ def test_a_file_of_another_kind_is_refused_kindly(look):
     page = look()
     expect(page.locator(".documents > .note")).to_contain_text(".docx")
     drop(page, "a.exe", b"MZ")
-    expect(page.locator(".files .wrong")).to_have_text("this kind of file cannot be translated")
+    expect(page.locator(".files .error")).to_have_text("this file type cannot be translated")
     page.locator(".files button").click()
     expect(page.locator(".files li")).to_have_count(0)
 
@@ -281,16 +281,16 @@ def test_everything_works_with_the_keyboard_alone(look, translator):
     page.keyboard.press("End")
     page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
-    assert page.evaluate("document.activeElement.dataset.place") == "1"
-    assert len(lit(page, ".mirror mark")) == 1
+    assert page.evaluate("document.activeElement.dataset.index") == "1"
+    assert len(lit(page, ".highlight-layer mark")) == 1
     page.keyboard.press("Enter")
-    page.wait_for_selector(".other")
+    page.wait_for_selector(".alternative")
     assert "alternatives" in page.locator(".word").nth(1).get_attribute("aria-label")
     page.keyboard.press("Escape")
     assert page.locator("#popover").count() == 0
-    assert page.evaluate("document.activeElement.dataset.place") == "1"
+    assert page.evaluate("document.activeElement.dataset.index") == "1"
     page.keyboard.press("Enter")
-    page.wait_for_selector(".other")
+    page.wait_for_selector(".alternative")
     page.keyboard.press("ArrowDown")
     while page.evaluate("document.activeElement.getAttribute('aria-current')"):
         page.keyboard.press("ArrowDown")
@@ -308,16 +308,16 @@ def test_a_long_text_is_shown_at_once_and_its_words_part_by_part(look):
     page.on("request", lambda request: "/api/v1/" in request.url and asked.append(request.post_data_json))
     long = "I love cats.\n" + "The cat sat on the mat. " * 90
     page.locator("#source").fill(long)
-    page.wait_for_selector(".opener")
+    page.wait_for_selector(".load-words")
     (only,) = [each for each in asked if each]
     assert (only["details"], only["n_best"]) == (False, 1)
     assert "text=" not in page.url  # an address has an end
     assert page.locator(".word").count() == 0
     whole = page.locator("#words").inner_text().replace("⋯", "")
-    page.locator(".opener").first.click()
+    page.locator(".load-words").first.click()
     page.wait_for_selector(".word")
     assert asked[-1]["texts"] == ["I love cats.\n"]
-    assert page.locator(".opener").count() == 1
+    assert page.locator(".load-words").count() == 1
     assert page.locator("#words").inner_text().replace("⋯", "").split() == whole.split()
     page.locator("#language").click()
     page.wait_for_selector("html[lang=zh-CN] .word")
@@ -325,7 +325,7 @@ def test_a_long_text_is_shown_at_once_and_its_words_part_by_part(look):
 
 
 def test_looking_inside_opens_the_sentence(two, said):
-    two.locator("#inside").click()
+    two.locator("#explore").click()
     two.wait_for_selector("main[data-screen=attention]")
     assert two.locator("#sentence").input_value() == said.source[slice(*said.sentences[0].source)]
 
@@ -338,16 +338,16 @@ def test_what_goes_wrong_is_said_kindly_and_can_be_tried_again(browser, site):
     busy = json.dumps({"error": "the server is busy", "hint": "come back in a moment"})
     page.route(TRANSLATE, lambda route: route.fulfill(status=503, body=busy))
     page.locator("#source").fill("Good morning.")
-    expect(page.locator(".trouble")).to_have_text("the server is busy – come back in a moment")
+    expect(page.locator(".error-message")).to_have_text("the server is busy – come back in a moment")
     page.unroute(TRANSLATE)
     page.route(TRANSLATE, lambda route: route.abort())
     page.locator("#again").click()
-    expect(page.locator(".trouble")).to_contain_text("The server does not answer")
+    expect(page.locator(".error-message")).to_contain_text("The server does not answer")
     page.unroute(TRANSLATE)
     page.locator("#again").click()
     page.wait_for_selector(".word")
     page.locator("#source").fill("a" * 100_001)
-    expect(page.locator(".trouble")).to_contain_text("100,000 characters at once")
+    expect(page.locator(".error-message")).to_contain_text("100,000 characters at once")
     context.close()
 
 
@@ -355,9 +355,9 @@ def test_what_goes_wrong_is_said_kindly_and_can_be_tried_again(browser, site):
 def test_nothing_is_in_the_way_of_anybody(look, scheme, lang, width):
     page = look(text=BAD, scheme=scheme, lang=lang, width=width)
     page.wait_for_selector("#warnings")
-    page.locator("#ways summary").click()
+    page.locator("#n-best summary").click()
     page.locator(".word").nth(1).click()
-    page.wait_for_selector(".other")
+    page.wait_for_selector(".alternative")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     box = page.locator("#popover").bounding_box()
     assert box["x"] >= 0

@@ -182,9 +182,9 @@ def test_keys_choose_the_place_the_head_and_the_component(look, trace):
         arg=float(value),
     )
     page.locator("#stage-weights canvas").press("ArrowRight")
-    page.wait_for_selector("[data-control=column] [data-place='3'][aria-checked=true]")
+    page.wait_for_selector("[data-control=column] [data-index='3'][aria-checked=true]")
     page.locator("[data-control=row] [aria-checked=true]").press("ArrowRight")
-    page.wait_for_selector("[data-control=row] [data-place='2'][aria-checked=true]:focus")
+    page.wait_for_selector("[data-control=row] [data-index='2'][aria-checked=true]:focus")
     page.locator("[data-control=head] [aria-checked=true]").press("End")
     page.wait_for_selector(".cards[data-ready='decoder.layers.1.cross_attention.7.2.3']")
     page.locator(".stages [data-to=weights]").press("Enter")

@@ -1,4 +1,4 @@
-/** What the page asks of the server. */
+/** Every request that the page sends to the server, and the types of the responses. */
 
 import { parseSafetensors } from "./safetensors.js";
 import { getState } from "./url_state.js";
@@ -9,21 +9,21 @@ import { getState } from "./url_state.js";
 /** @typedef {{read: string, wrote: string, probability: number, rank: number, entropy: number, choices: Choice[]}} Step */
 /** @typedef {"encoder" | "decoder" | "cross"} AttentionKind */
 /**
- * @typedef {object} Trace What explorer/trace.py tells of a pass.
+ * @typedef {object} Trace One forward pass, as explorer/trace.py describes it.
  * @property {string} text
  * @property {string} translation
  * @property {string} from
  * @property {string} to
  * @property {string} model
  * @property {string[]} off
- * @property {Partial<Record<AttentionKind, number>>} kinds layers of each kind of attention
+ * @property {Partial<Record<AttentionKind, number>>} kinds number of layers with each kind of attention
  * @property {number} heads
  * @property {number} d_model
  * @property {number} d_head
- * @property {Record<string, any>} config every option of the model, as in config.py
+ * @property {Record<string, any>} config every model option, named as in config.py
  * @property {TokenList} source
- * @property {TokenList} target what the decoder reads, <bos> first
- * @property {TokenList} predicted what comes next at each place, <eos> last
+ * @property {TokenList} target tokens that the decoder reads, starting with <bos>
+ * @property {TokenList} predicted token that follows at each position, ending with <eos>
  * @property {Step[]} steps
  * @property {Record<string, number[]>} arrays
  */
@@ -54,7 +54,7 @@ import { getState } from "./url_state.js";
  * @property {{source: Span, target: Span}[]} [sentences]
  */
 
-/** The server said no, and why. */
+/** An error response of the server, with its message and hint. */
 export class ApiError extends Error {
   /**
    * @param {number} status
@@ -70,7 +70,7 @@ export class ApiError extends Error {
 
 const KEY_STORAGE_NAME = "sixfold-key";
 
-/** @returns {string} the API key, where the user has given one; it stays in this browser */
+/** @returns {string} the API key that the user entered, or ""; it is stored in this browser only */
 export function apiKey() {
   return localStorage.getItem(KEY_STORAGE_NAME) ?? "";
 }
@@ -82,7 +82,7 @@ export function saveApiKey(value) {
 
 /**
  * @param {string} path
- * @param {object | FormData | null} body none: it is only read
+ * @param {object | FormData | null} body null: send a GET request
  * @param {AbortSignal} [signal]
  */
 async function sendRequest(path, body, signal) {
@@ -127,7 +127,7 @@ export async function fetchAlternatives(request, signal) {
 }
 
 /**
- * A document; where the translated one is.
+ * Translate a document and return the path of the translated file.
  * @param {File} file
  * @param {string} source
  * @param {string} target
@@ -171,7 +171,7 @@ function fetchOnce(fetchResult) {
 export const EXAMPLE_SENTENCE = "The animal didn't cross the street because it was too tired";
 
 /**
- * What the address of the page asks to look into.
+ * Return the explore request that the page's address describes.
  * @param {Partial<ExploreRequest>} [changes]
  * @returns {ExploreRequest}
  */
@@ -189,10 +189,10 @@ export function exploreRequest(changes = {}) {
 
 /** @type {Map<string, Promise<any>>} */
 const cache = new Map();
-const CACHE_SIZE = 24; // answers that are remembered
+const CACHE_SIZE = 24; // results
 
 /**
- * Asked once for the same; a failure is forgotten.
+ * Return the cached result of this request, or send it. Failed requests are not cached.
  * @template Result
  * @param {string} cacheKey
  * @param {() => Promise<Result>} fetchResult
@@ -216,7 +216,7 @@ export function fetchTrace(request) {
 }
 
 /**
- * Another of the explorer's answers in JSON: `beam`, `heads`, `free` …
+ * Fetch one of the explorer's JSON results: `beam`, `heads`, `free`, …
  * @param {string} path below /api/v1/explore
  * @param {object} request
  * @returns {Promise<any>}
@@ -227,7 +227,7 @@ export function fetchExplorer(path, request) {
 }
 
 /**
- * Arrays of a pass by name: `half` in 16 bits, `row` of one place in 32.
+ * Fetch arrays of a pass by name. `half`: as 16-bit numbers; `row`: only this position, as 32-bit numbers.
  * @param {ExploreRequest} request
  * @param {string[]} names
  * @param {{half?: boolean, row?: number | null}} [options]
@@ -255,7 +255,7 @@ const ATTENTION_PATHS = {
 };
 
 /**
- * Of an attention, in the names of arrays.
+ * Return the path of an attention module, as used in array names.
  * @param {AttentionKind} kind
  * @param {number} layer
  */
@@ -264,7 +264,7 @@ export function attentionPath(kind, layer) {
 }
 
 /**
- * Of rows and columns; a row of the decoder is what it reads and what comes next.
+ * Return the labels of rows and columns. A decoder row shows the token that is read and the one that follows.
  * @param {Trace} trace
  * @param {AttentionKind} kind
  * @returns {[string[], string[]]}

@@ -1,4 +1,4 @@
-/** The page: a bar to choose the screen, the language and the colours, and the screen below it. */
+/** The page around the screens: the navigation bar, the language and theme buttons, and loading the chosen screen. */
 
 import { apiKey, fetchSettings, saveApiKey } from "./api.js";
 import { announce, h, replaceContent } from "./dom.js";
@@ -21,12 +21,12 @@ const SCREENS = {
 
 const TEXTS = {
   screens: { en: "Screens", zh: "页面" },
-  other: { en: "中文", zh: "English" },
-  dark: { en: "Dark colours", zh: "深色" },
-  light: { en: "Light colours", zh: "浅色" },
+  otherLanguage: { en: "中文", zh: "English" },
+  dark: { en: "Dark mode", zh: "深色模式" },
+  light: { en: "Light mode", zh: "浅色模式" },
   skip: { en: "Skip to the content", zh: "跳到正文" },
   key: { en: "API key", zh: "API 密钥" },
-  failed: { en: "This screen could not be opened: {0}", zh: "无法打开此页面：{0}" },
+  failed: { en: "This screen could not be opened: {0}", zh: "无法打开这个页面：{0}" },
 };
 
 const bar = /** @type {HTMLElement} */ (document.getElementById("bar"));
@@ -61,9 +61,9 @@ function drawBar() {
       h("a", { href: linkTo({ screen: name }), "aria-current": name === currentScreen() ? "page" : null, dataset: { screen: name },
         onclick: (/** @type {MouseEvent} */ event) => followLink(event, name) }, t(entry.name)))),
     h("div", { class: "tools" },
-      h("button", { type: "button", class: "quiet", id: "language", lang: interfaceLanguage() === "zh" ? "en" : "zh-CN",
-        onclick: () => setState({ lang: interfaceLanguage() === "zh" ? "en" : "zh" }) }, t(TEXTS.other)),
-      h("button", { type: "button", class: "quiet", id: "theme", "aria-label": t(isDark() ? TEXTS.light : TEXTS.dark),
+      h("button", { type: "button", class: "subtle", id: "language", lang: interfaceLanguage() === "zh" ? "en" : "zh-CN",
+        onclick: () => setState({ lang: interfaceLanguage() === "zh" ? "en" : "zh" }) }, t(TEXTS.otherLanguage)),
+      h("button", { type: "button", class: "subtle", id: "theme", "aria-label": t(isDark() ? TEXTS.light : TEXTS.dark),
         onclick: () => setState({ theme: isDark() ? "light" : "dark" }) }, isDark() ? "☀" : "☾")));
   fetchSettings().then((entry) => {
     if (entry.keyRequired) bar.querySelector(".tools")?.prepend(h("input", { type: "password", id: "key", value: apiKey(),
@@ -92,7 +92,7 @@ async function openScreen() {
     unmount = screen.mount(main);
     main.dataset.screen = name;
   } catch (error) {
-    if (requestNumber === latestNumber) replaceContent(main, h("p", { class: "wrong" }, t(TEXTS.failed, String(error))));
+    if (requestNumber === latestNumber) replaceContent(main, h("p", { class: "error" }, t(TEXTS.failed, String(error))));
   }
 }
 

@@ -1,34 +1,34 @@
-/** The stacks of a model as the paper draws them, from its config: layers, sublayers, and what the decoder reads of the encoder. */
+/** Diagram of a model's architecture, drawn from its config as in the paper: layers, sublayers and cross-attention. */
 
 import { s } from "./dom.js";
 import { t } from "./page_text.js";
 import { svgRoot } from "./svg_diagram.js";
 
 const TEXTS = {
-  label: { en: "The model from bottom to top", zh: "模型结构，自下而上" },
-  source: { en: "source pieces", zh: "源语言子词" },
-  target: { en: "target pieces so far", zh: "已有的目标子词" },
+  label: { en: "Model architecture, from bottom to top", zh: "模型结构，自下而上" },
+  source: { en: "source tokens", zh: "源语言词元" },
+  target: { en: "target tokens so far", zh: "已生成的目标词元" },
   embedding: { en: "Embedding", zh: "词嵌入" },
-  sinusoidal: { en: "+ sinusoids", zh: "+ 正弦位置" },
-  learned: { en: "+ learned positions", zh: "+ 训练的位置" },
-  rotary: { en: "rotary positions", zh: "旋转位置" },
-  none: { en: "no positions", zh: "无位置" },
+  sinusoidal: { en: "+ sinusoidal positions", zh: "+ 正弦位置编码" },
+  learned: { en: "+ learned positions", zh: "+ 可学习的位置编码" },
+  rotary: { en: "rotary positions", zh: "旋转位置编码" },
+  none: { en: "no positions", zh: "无位置编码" },
   self: { en: "Self-attention", zh: "自注意力" },
-  masked: { en: "Masked self-attention", zh: "带掩码的自注意力" },
+  masked: { en: "Masked self-attention", zh: "掩码自注意力" },
   cross: { en: "Cross-attention", zh: "交叉注意力" },
-  heads: { en: "{0} heads of {1}", zh: "{0} 个头，每头 {1} 维" },
+  heads: { en: "{0} heads of size {1}", zh: "{0} 个头，每头 {1} 维" },
   forward: { en: "Feed-forward", zh: "前馈网络" },
   layers: { en: "{0} × layer", zh: "{0} × 层" },
   layer: { en: "layer {0}", zh: "第 {0} 层" },
-  output: { en: "Output and softmax", zh: "输出与 softmax" },
-  next: { en: "probabilities of the next piece", zh: "下一个子词的概率" },
+  output: { en: "Output layer and softmax", zh: "输出层与 softmax" },
+  next: { en: "next-token probabilities", zh: "下一个词元的概率" },
 };
 
 /** @typedef {{title: string, detail?: string, shape: "text" | "box" | "thin" | "sum", bottom: number, height: number, from?: number, isCross?: boolean}} Block */
 /** @typedef {{blocks: Block[], frames: {title: string, from: number, to: number}[], height: number}} Column */
 
 const [BOX_HEIGHT, NORM_HEIGHT, GAP, SUM_HEIGHT] = [48, 24, 12, 16];
-const MAX_DRAWN_LAYERS = 3; // layers that are drawn one by one; more are one with a number
+const MAX_DRAWN_LAYERS = 3; // more layers are drawn as one, with their number
 
 /**
  * @param {Record<string, any>} config
@@ -74,10 +74,10 @@ function stackColumn(config, stack) {
   return column;
 }
 
-/** @typedef {{column: Column, middle: number, y: (up: number) => number}} PlacedColumn a column, and where it stands */
+/** @typedef {{column: Column, middle: number, y: (up: number) => number}} PlacedColumn a column and its place in the diagram */
 
 /**
- * Side by side, or one above the other where there is no room for that.
+ * Draw the stacks side by side, or one above the other on narrow screens.
  * @param {Record<string, any>} config
  * @param {number} width
  * @param {import("./theme_colours.js").DiagramColours} colours
@@ -141,9 +141,9 @@ function drawBlock(block, { middle, x, width, right }, y, colours) {
 }
 
 /**
- * From the top of the encoder to every cross-attention.
+ * Draw arrows from the top of the encoder to every cross-attention.
  * @param {PlacedColumn[]} standing
- * @param {number} lineX where the line goes up
+ * @param {number} lineX x of the vertical part
  * @param {number} columnWidth
  * @param {import("./theme_colours.js").DiagramColours} colours
  */

@@ -1,12 +1,12 @@
-/** Elements made in one expression: a tag, its properties, what is inside. */
+/** Create HTML and SVG elements in one expression, announce messages to screen readers, debounce input. */
 
 /** @typedef {Node | string | number | null | undefined | false} Child */
 
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
- * An HTML element. A property that begins with `on` is a listener, `dataset` and `style` are tables, the rest are
- * attributes; what is null, undefined or false is left out.
+ * Return an HTML element. Properties that start with `on` are listeners; `dataset` and `style` are objects; all others are
+ * attributes. Values and children that are null, undefined or false are left out.
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
  * @param {Record<string, any>} [properties]
@@ -20,7 +20,7 @@ export function h(tag, properties = {}, ...children) {
 }
 
 /**
- * An SVG element.
+ * Return an SVG element; the parameters are those of `h`.
  * @template {keyof SVGElementTagNameMap} Tag
  * @param {Tag} tag
  * @param {Record<string, any>} [properties]
@@ -58,7 +58,7 @@ function isPresent(child) {
 }
 
 /**
- * Everything in it replaced.
+ * Replace all children of an element.
  * @param {Element} element
  * @param {...(Child | Child[])} children
  */
@@ -69,7 +69,7 @@ export function replaceContent(element, ...children) {
 }
 
 /**
- * Said to who listens to the page instead of looking at it.
+ * Announce a text to screen readers.
  * @param {string} text
  */
 export function announce(text) {
@@ -78,7 +78,7 @@ export function announce(text) {
 }
 
 /**
- * The last call of a quick series, after a rest.
+ * Return a function that calls `callback` once no call has come for this long.
  * @template {any[]} Arguments
  * @param {number} milliseconds
  * @param {(...parameters: Arguments) => void} callback
@@ -93,21 +93,21 @@ export function debounce(milliseconds, callback) {
 }
 
 /**
- * Text that is safe inside of markup.
+ * Escape a text for XML.
  * @param {unknown} text
  */
 export function escapeXml(text) {
   return String(text).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
-// --- Rows of words and numbers on the page.
+// --- tables -----------------------------------------------------------------------------------------------------------
 
 /** @typedef {(string | number)[]} TableRow */
 
 /**
- * On the page; the first row is the head, the first column names the rows.
+ * Return an HTML table that can scroll. The first row is the header; the first column holds the row names.
  * @param {TableRow[]} rows
- * @param {string} [className] a class of its own
+ * @param {string} [className] CSS class
  */
 export function dataTable([header, ...rows], className = "") {
   return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": header.join(", ") }, h("table", { class: className },

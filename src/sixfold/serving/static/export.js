@@ -1,20 +1,20 @@
-/** Pictures that stand by themselves: a sheet of cells, some with bars, and an SVG of the page with its colours filled in. */
+/** Files that the page saves: tables and heat maps as standalone SVG, and as CSV. */
 
 import { escapeXml } from "./dom.js";
 import { renderCells } from "./heat_map.js";
 import { textWidth } from "./page_text.js";
 
-/** @typedef {string | {text: string, fraction: number}} Cell a text, or one with a bar from 0 to 1 beside it */
+/** @typedef {string | {text: string, fraction: number}} Cell a text, or a text with a bar whose length is a fraction */
 
 const FONT = "ui-sans-serif, system-ui, 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', sans-serif";
 const [ROW_HEIGHT, BAR_WIDTH] = [24, 160];
 
 /**
- * Text in the font of the page, on white.
+ * Return an SVG file with a white background, a title and this content.
  * @param {string} title
  * @param {number} width
- * @param {number} height below the title
- * @param {string} body begins at y = 48
+ * @param {number} height of the content below the title
+ * @param {string} body SVG elements; the first line starts at y = 48
  */
 export function sheetSvg(title, width, height, body) {
   const [totalWidth, totalHeight] = [Math.max(width, 10 * textWidth(title)) + 24, height + 60];
@@ -25,7 +25,7 @@ export function sheetSvg(title, width, height, body) {
 
 /**
  * @param {string} title
- * @param {Cell[][]} rows the first one is the head
+ * @param {Cell[][]} rows the first row is the header
  */
 export function tableSvg(title, rows) {
   const cellText = (/** @type {Cell} */ cell) => (typeof cell === "string" ? cell : cell.text);
@@ -45,7 +45,7 @@ export function tableSvg(title, rows) {
 }
 
 /**
- * The same rows for spreadsheets.
+ * Return the rows as CSV.
  * @param {(string | number)[][]} rows
  */
 export function toCsv(rows) {
@@ -53,7 +53,7 @@ export function toCsv(rows) {
 }
 
 /**
- * An SVG of the page, with the colours that its variables have now.
+ * Return an SVG of the page as text, with CSS variables replaced by their current values.
  * @param {SVGElement} svg
  */
 export function serializeSvg(svg) {
@@ -61,14 +61,14 @@ export function serializeSvg(svg) {
   return new XMLSerializer().serializeToString(svg).replace(/var\((--[\w-]+)\)/g, (_, name) => style.getPropertyValue(name).trim().replaceAll('"', "'"));
 }
 
-// --- A matrix as a picture by itself and as a table, to be saved.
+// --- heat maps ---------------------------------------------------------------------------------------------------------
 
 /** @typedef {import("./heat_map.js").HeatMapData} MatrixData */
 
 export const FAMILY = `font-family="ui-sans-serif, system-ui, 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', sans-serif"`;
 
 /**
- * A picture around what is drawn, on white.
+ * Return an SVG file of exactly this size, with a white background, a title and this content.
  * @param {number} width
  * @param {number} height
  * @param {string} title
@@ -81,7 +81,7 @@ export function figureSvg(width, height, title, body) {
 }
 
 /**
- * The matrix without a frame, and the room that it takes.
+ * Return the SVG elements of a heat map and their size.
  * @param {MatrixData} data
  * @returns {{body: string, width: number, height: number}}
  */
@@ -103,7 +103,7 @@ export function heatMapBody(data) {
 }
 
 /**
- * The matrix as a picture by itself, in light colours.
+ * Return a heat map as an SVG file in light colours.
  * @param {MatrixData} data
  * @param {string} [title]
  */
@@ -113,7 +113,7 @@ export function heatMapSvg(data, title = data.label) {
 }
 
 /**
- * A row for each label, for spreadsheets.
+ * Return a heat map as CSV, with one line per row label.
  * @param {MatrixData} data
  */
 export function heatMapCsv(data) {

@@ -1,9 +1,9 @@
-/** A formula in a few signs of TeX as MathML, which browsers set by themselves: x_i, x^{2}, \frac{a}{b}, \sqrt{d}, \softmax. */
+/** Formulas in a small subset of TeX, converted to MathML: x_i, x^{2}, \frac{a}{b}, \sqrt{d}, \softmax. */
 
 import { h } from "./dom.js";
 
 const MATHML = "http://www.w3.org/1998/Math/MathML";
-const WORDS = new Set(["\\if", "\\else"]); // words between signs
+const WORDS = new Set(["\\if", "\\else"]); // written as upright words
 
 /**
  * @param {string} tag
@@ -26,7 +26,7 @@ export function formula(text) {
 }
 
 /**
- * What is read away from the front of the signs, up to a closing brace or the end.
+ * Parse signs up to a closing brace or the end. The signs that were read are removed from the list.
  * @param {string[]} signs
  */
 function parseRow(signs) {
@@ -37,7 +37,7 @@ function parseRow(signs) {
 }
 
 /**
- * One thing with what stands below and above it.
+ * Parse one atom with its subscript and superscript.
  * @param {string[]} signs
  */
 function parseScripts(signs) {
@@ -60,7 +60,7 @@ function parseAtom(signs) {
   if (sign === "\\frac") return mathElement("mfrac", parseAtom(signs), parseAtom(signs));
   if (sign === "\\sqrt") return mathElement("msqrt", parseAtom(signs));
   if (WORDS.has(sign)) return mathElement("mtext", `\u00a0${sign.slice(1)}\u00a0`);
-  if (sign.startsWith("\\")) return mathElement("mi", sign.slice(1)); // several letters stand upright: a function's name
+  if (sign.startsWith("\\")) return mathElement("mi", sign.slice(1)); // function names are set upright
   if (/^\d/.test(sign)) return mathElement("mn", sign);
   return /\p{L}/u.test(sign) && sign !== "Σ" ? mathElement("mi", sign) : mathElement("mo", sign);
 }

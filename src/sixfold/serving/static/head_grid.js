@@ -1,18 +1,18 @@
-/** All heads of all layers as small pictures on one canvas; one of them is chosen. */
+/** All heads of all layers as thumbnails on one canvas; one of them is selected. */
 
 import { announce, h } from "./dom.js";
 import { ARROW_STEPS, cellsPerPixel, FONT, renderCells, resizeCanvas } from "./heat_map.js";
 
 const GAP = 6;
-const MAX_SIDE = 96; // side of a picture, which has at most as many pixels
+const MAX_SIDE = 96; // CSS pixels: side of a thumbnail
 
 /**
  * @typedef {object} HeadGridData
  * @property {number} layers
  * @property {number} heads
  * @property {(layer: number, head: number) => import("./heat_map.js").HeatMapData} get
- * @property {Set<string>} off "layer.head" of those that are switched off
- * @property {Set<string>} [marked] "layer.head" of those that are pointed out
+ * @property {Set<string>} off "layer.head" of heads that are switched off
+ * @property {Set<string>} [highlighted] "layer.head" of heads that get a highlighted corner
  * @property {string} label
  * @property {(layer: number, head: number) => string} describe
  */
@@ -21,14 +21,14 @@ export class HeadGrid {
   /** @param {(layer: number, head: number) => void} onSelect */
   constructor(onSelect) {
     this.onSelect = onSelect;
-    this.canvas = h("canvas", { class: "heads", tabindex: 0, role: "application" });
-    this.tooltip = h("div", { class: "tip", hidden: true });
-    this.element = h("div", { class: "matrix-frame" }, this.canvas, this.tooltip);
+    this.canvas = h("canvas", { class: "head-grid", tabindex: 0, role: "application" });
+    this.tooltip = h("div", { class: "tooltip", hidden: true });
+    this.element = h("div", { class: "canvas-frame" }, this.canvas, this.tooltip);
     /** @type {HeadGridData | null} */
     this.data = null;
     /** @type {HTMLCanvasElement[]} */
     this.images = [];
-    /** All but the choice. */
+    /** Everything except the selection. */
     this.unselectedLayer = h("canvas", {});
     this.selected = [0, 0];
     this.side = this.left = this.top = this.width = this.height = 0;
@@ -48,7 +48,7 @@ export class HeadGrid {
   }
 
   /**
-   * The same data again only moves the choice.
+   * Show data and a selection. Showing the same data again only moves the selection.
    * @param {HeadGridData} data
    * @param {[number, number]} selected layer and head
    */
@@ -67,7 +67,7 @@ export class HeadGrid {
     this.redraw();
   }
 
-  /** Everything, after the numbers or the width have changed. */
+  /** Draw everything again, after the data or the width changed. */
   redraw() {
     const data = this.data;
     this.width = this.element.clientWidth;
@@ -80,20 +80,20 @@ export class HeadGrid {
     context.font = FONT;
     context.textBaseline = "middle";
     context.textAlign = "center";
-    context.fillStyle = style.getPropertyValue("--ink-2");
+    context.fillStyle = style.getPropertyValue("--ink-muted");
     for (let head = 0; head < data.heads; head++) context.fillText(String(head), this.x(head) + this.side / 2, 10);
     for (let layer = 0; layer < data.layers; layer++) context.fillText(String(layer), 10, this.y(layer) + this.side / 2);
     this.images.forEach((image, index) => this.drawThumbnail(context, style, image, Math.floor(index / data.heads), index % data.heads));
     this.drawSelection();
   }
 
-  /** Which one is chosen, over the rest. */
+  /** Draw the frame of the selected head over the thumbnails. */
   drawSelection() {
     if (!this.data || !this.unselectedLayer.width) return;
     const context = resizeCanvas(this.canvas, this.width, this.height);
     this.canvas.style.height = `${this.height}px`;
     context.drawImage(this.unselectedLayer, 0, 0, this.width, this.height);
-    context.strokeStyle = getComputedStyle(this.element).getPropertyValue("--accent-2");
+    context.strokeStyle = getComputedStyle(this.element).getPropertyValue("--highlight");
     context.lineWidth = 3;
     context.strokeRect(this.x(this.selected[1]), this.y(this.selected[0]), this.side, this.side);
   }
@@ -117,9 +117,9 @@ export class HeadGrid {
     context.strokeStyle = style.getPropertyValue("--line");
     context.lineWidth = 1;
     context.strokeRect(x, y, this.side, this.side);
-    if (this.data?.marked?.has(`${layer}.${head}`)) this.drawCorner(context, style, x, y);
+    if (this.data?.highlighted?.has(`${layer}.${head}`)) this.drawCorner(context, style, x, y);
     if (!isOff) return;
-    context.strokeStyle = style.getPropertyValue("--ink-2");
+    context.strokeStyle = style.getPropertyValue("--ink-muted");
     context.beginPath();
     context.moveTo(x, y + this.side);
     context.lineTo(x + this.side, y);
@@ -127,7 +127,7 @@ export class HeadGrid {
   }
 
   /**
-   * A corner turned down.
+   * Draw the triangle in the corner of a highlighted head.
    * @param {CanvasRenderingContext2D} context
    * @param {CSSStyleDeclaration} style
    * @param {number} x
@@ -154,7 +154,7 @@ export class HeadGrid {
   }
 
   /**
-   * Layer and head under the pointer.
+   * Return the layer and head under the pointer.
    * @param {MouseEvent} event
    * @returns {[number, number] | null}
    */

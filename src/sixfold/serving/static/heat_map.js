@@ -1,4 +1,4 @@
-/** A matrix of numbers on a canvas: drawn once, so that a million cells can be walked through without a pause. */
+/** Heat map of a matrix on a canvas. Cells are drawn once, so that moving the selection stays fast with a million cells. */
 
 import { announce, h } from "./dom.js";
 import { formatNumber, textWidth, truncate } from "./page_text.js";
@@ -6,21 +6,21 @@ import { cssColour, divergingScale, sequentialScale } from "./theme_colours.js";
 
 /**
  * @typedef {object} HeatMapData
- * @property {string[]} rows labels
- * @property {string[]} columns
+ * @property {string[]} rows row labels
+ * @property {string[]} columns column labels
  * @property {Float32Array} values row by row
- * @property {(row: number, column: number) => boolean} [isUnmasked] false: masked, drawn as nothing
- * @property {boolean} [isSigned] colours go from the least to the most, with nothing in the middle
- * @property {number} [max] what the darkest colour stands for; none: the largest number
- * @property {string} label what a listener is told that this is
+ * @property {(row: number, column: number) => boolean} [isUnmasked] false: masked, shown as background
+ * @property {boolean} [isSigned] use the diverging colour scale, with zero in the middle
+ * @property {number} [max] value of the strongest colour; default: the largest magnitude
+ * @property {string} label description for screen readers
  */
 
-const LETTER_WIDTH = 7; // width of one in a label, about
-const LABEL_ANGLE = -Math.PI / 3; // of the columns' labels
+const LETTER_WIDTH = 7; // CSS pixels, approximate width of a letter in a label
+const LABEL_ANGLE = -Math.PI / 3; // of column labels
 export const FONT = '12px ui-sans-serif, system-ui, "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", sans-serif';
 
 /**
- * A canvas as sharp as the screen is, of a size in CSS pixels.
+ * Resize a canvas to a size in CSS pixels at the resolution of the screen, and return its context.
  * @param {HTMLCanvasElement} canvas
  * @param {number} width
  * @param {number} height
@@ -34,17 +34,17 @@ export function resizeCanvas(canvas, width, height) {
   return context;
 }
 
-/** A matrix that can be pointed at, clicked and walked with the arrow keys. */
+/** A heat map with tooltips, whose cells are selected by click or arrow keys. */
 export class HeatMap {
-  /** @param {{onSelect?: (row: number, column: number) => void, size?: number, square?: boolean}} [options] `size`: widest cell */
+  /** @param {{onSelect?: (row: number, column: number) => void, size?: number, square?: boolean}} [options] `size`: largest cell side in CSS pixels */
   constructor(options = {}) {
     this.options = options;
-    this.canvas = h("canvas", { class: "matrix", tabindex: 0, role: "application" });
-    this.tooltip = h("div", { class: "tip", hidden: true });
-    this.element = h("div", { class: "matrix-frame" }, this.canvas, this.tooltip);
+    this.canvas = h("canvas", { class: "heat-map", tabindex: 0, role: "application" });
+    this.tooltip = h("div", { class: "tooltip", hidden: true });
+    this.element = h("div", { class: "canvas-frame" }, this.canvas, this.tooltip);
     /** @type {HeatMapData | null} */
     this.data = null;
-    /** All but the selection. */
+    /** Everything except the selection. */
     this.unselectedLayer = h("canvas", {});
     this.selected = [0, 0];
     this.left = this.top = this.width = this.height = 0;
@@ -60,7 +60,7 @@ export class HeatMap {
   }
 
   /**
-   * The same data again only moves the selection.
+   * Show data and a selection. Showing the same data again only moves the selection.
    * @param {HeatMapData} data
    * @param {[number, number]} [selected]
    */
@@ -73,7 +73,7 @@ export class HeatMap {
     this.redraw();
   }
 
-  /** Everything, after the numbers or the width have changed. */
+  /** Draw everything again, after the data or the width changed. */
   redraw() {
     const data = this.data;
     this.width = this.element.clientWidth;
@@ -93,7 +93,7 @@ export class HeatMap {
     context.clip();
     context.drawImage(image, this.left, this.top, image.width * cellsPerImagePixel * this.cell[0], image.height * cellsPerImagePixel * this.cell[1]);
     context.restore();
-    this.drawLabels(context, style.getPropertyValue("--ink-2"));
+    this.drawLabels(context, style.getPropertyValue("--ink-muted"));
     this.drawSelection();
   }
 
@@ -103,14 +103,14 @@ export class HeatMap {
     const maxWidth = (/** @type {string[]} */ labels) => Math.max(...labels.map(textWidth), 1);
     this.left = Math.round(Math.min(this.width * 0.35, LETTER_WIDTH * maxWidth(data.rows) + 14));
     this.top = Math.round(Math.min(150, LETTER_WIDTH * maxWidth(data.columns) * 0.8 + 16));
-    const overhang = Math.min(this.width / 8, 0.5 * LETTER_WIDTH * textWidth(data.columns[columns - 1] ?? "")); // it leans over the edge
+    const overhang = Math.min(this.width / 8, 0.5 * LETTER_WIDTH * textWidth(data.columns[columns - 1] ?? "")); // slanted labels extend past the last column
     const cellSize = Math.min(this.options.size ?? 34, (this.width - this.left - 8 - overhang) / columns);
     this.cell = [cellSize, rows * cellSize > 900 && cellSize > 8 ? Math.max(8, 900 / rows) : cellSize];
     this.height = Math.ceil(this.top + rows * this.cell[1] + 8);
     Object.assign(this.canvas.dataset, { left: this.left, top: this.top, across: this.cell[0], down: this.cell[1] });
   }
 
-  /** What is selected, over the rest. */
+  /** Draw the selected row, cell and labels over the heat map. */
   drawSelection() {
     const data = this.data;
     if (!data || !this.unselectedLayer.width) return;
@@ -120,7 +120,7 @@ export class HeatMap {
     const style = getComputedStyle(this.element);
     const [[row, column], [across, down]] = [this.selected, this.cell];
     if (row >= data.rows.length || column >= data.columns.length) return;
-    context.strokeStyle = style.getPropertyValue("--accent-2");
+    context.strokeStyle = style.getPropertyValue("--highlight");
     context.lineWidth = 1;
     context.strokeRect(this.left - 0.5, this.top + row * down - 0.5, data.columns.length * across + 1, down + 1);
     context.lineWidth = 2;
@@ -131,7 +131,7 @@ export class HeatMap {
   }
 
   /**
-   * The labels; where cells are narrow, only some.
+   * Draw the labels, skipping some where cells are narrow.
    * @param {CanvasRenderingContext2D} context
    * @param {string} colour
    */
@@ -145,7 +145,7 @@ export class HeatMap {
   /**
    * @param {CanvasRenderingContext2D} context
    * @param {number} row
-   * @param {string[]} colours behind it, where there is one, and its own
+   * @param {string[]} colours background ("" for none) and text
    */
   drawRowLabel(context, row, [background, colour]) {
     const data = /** @type {HeatMapData} */ (this.data);
@@ -180,7 +180,7 @@ export class HeatMap {
   }
 
   /**
-   * The cell under the pointer.
+   * Return row and column of the cell under the pointer.
    * @param {MouseEvent} event
    * @returns {[number, number] | null}
    */
@@ -236,7 +236,7 @@ export class HeatMap {
 }
 
 /**
- * A rounded ground behind a label.
+ * Fill a rounded background behind a label.
  * @param {CanvasRenderingContext2D} context
  * @param {string} colour
  * @param {number} left
@@ -253,7 +253,7 @@ function fillLabelBackground(context, colour, left, top, right) {
 /** @type {Record<string, [number, number]>} */
 export const ARROW_STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], Home: [0, -1e9], End: [0, 1e9] };
 
-// --- Numbers as an image: one pixel a cell, or one for several cells where they are too many to be seen.
+// --- cells as an image: one pixel per cell, or per block of cells -----------------------------------------------------
 
 /** @param {HeatMapData} data */
 export function maxMagnitude(data) {
@@ -264,7 +264,7 @@ export function maxMagnitude(data) {
 }
 
 /**
- * How many cells share a pixel, along and across, so that neither side has more than `most` pixels.
+ * Return how many cells, in each direction, share a pixel so that no side has more than `maxPixels` pixels.
  * @param {HeatMapData} data
  * @param {number} maxPixels
  */
@@ -273,10 +273,10 @@ export function cellsPerPixel(data, maxPixels) {
 }
 
 /**
- * Its cells as an image; of cells that share a pixel the largest number is shown, as a thin line would fade in a mean.
+ * Render the cells as an image. Cells that share a pixel show the largest magnitude: with a mean, thin lines would fade.
  * @param {HeatMapData} data
  * @param {"light" | "dark"} [theme]
- * @param {number} [cellsPerImagePixel] cells along and across that share a pixel
+ * @param {number} [cellsPerImagePixel] cells in each direction that share a pixel
  */
 export function renderCells(data, theme, cellsPerImagePixel = 1) {
   const [height, width] = [data.rows.length, data.columns.length];
@@ -307,7 +307,7 @@ export function renderCells(data, theme, cellsPerImagePixel = 1) {
 }
 
 /**
- * Colours as the bytes of a pixel.
+ * Pack colours into the bytes of RGBA pixels.
  * @param {import("./theme_colours.js").Rgb[]} colours
  */
 function packColours(colours) {

@@ -1,17 +1,17 @@
-/** What a part of a screen shows while the server is asked, and when it says no. */
+/** A request that is sent again when the input changes: only the latest result is shown, with a waiting or error message. */
 
 import { ApiError } from "./api.js";
 import { h, replaceContent } from "./dom.js";
 import { t } from "./page_text.js";
 
 const TEXTS = {
-  wait: { en: "Working…", zh: "计算中…" },
-  failed: { en: "That did not work: {0}", zh: "出错了：{0}" },
+  wait: { en: "Working…", zh: "正在计算…" },
+  failed: { en: "Something went wrong: {0}", zh: "出错了：{0}" },
 };
 
 /**
- * Asks again and again; of several answers only that to the last question is shown. What has gone wrong stands in
- * `said` until the next one goes well.
+ * Return a request that can be repeated. Only the result of the latest one is shown; an error stays in
+ * `status` until the next success.
  * @template Result
  * @param {() => Promise<Result>} send
  * @param {(result: Result) => void} show
@@ -41,7 +41,7 @@ export function latestRequest(send, show) {
     function showStatus(text, isError) {
       if (requestNumber !== latestNumber) return;
       replaceContent(status, text);
-      status.classList.toggle("wrong", isError);
+      status.classList.toggle("error", isError);
       status.hidden = false;
     }
   }

@@ -1,4 +1,4 @@
-/** The interface in English and Chinese: each screen has a table of its words, and this picks the side. */
+/** Text of the page in English or Chinese, and numbers and labels as people read them. Each screen has its own table of texts. */
 
 import { getState } from "./url_state.js";
 
@@ -11,7 +11,7 @@ export function interfaceLanguage() {
 }
 
 /**
- * The words in the language of the interface; {0}, {1} … are replaced by the values.
+ * Return a text in the language of the interface; {0}, {1}, … are replaced by the values.
  * @param {BilingualText} text
  * @param {...(string | number)} values
  */
@@ -32,17 +32,17 @@ const LANGUAGES = {
 };
 
 /**
- * What a language is called; its code where that is all we know.
+ * Return the name of a language, or its code if it has no name here.
  * @param {string} code
  */
 export function languageName(code) {
   return code in LANGUAGES ? t(LANGUAGES[code]) : code;
 }
 
-// --- Numbers and labels as people read them.
+// --- numbers and labels --------------------------------------------------------------------------------------------------
 
 /**
- * Enough digits to tell it from its neighbours, and no more.
+ * Format a number with four significant digits.
  * @param {number} value
  */
 export function formatNumber(value) {
@@ -56,7 +56,7 @@ export function formatNumber(value) {
 const WIDE_CHARACTER = /[⺀-鿿가-힯＀-｠]/;
 
 /**
- * In letters; a Han character counts for two.
+ * Return the approximate width of a text in Latin letters; a Han character is 1.8 letters wide.
  * @param {string} text
  */
 export function textWidth(text) {

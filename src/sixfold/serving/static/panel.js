@@ -1,17 +1,17 @@
-/** A panel: a title, what it shows, and its export as PNG, SVG and data. */
+/** A panel of a screen: a title, its content, and buttons that save it as PNG, SVG and data. */
 
 import { h } from "./dom.js";
 import { t } from "./page_text.js";
 
 const TEXTS = {
-  save: { en: "Save {0} as {1}", zh: "将{0}保存为 {1}" },
+  save: { en: "Save {0} as {1}", zh: "将“{0}”保存为 {1}" },
   data: { en: "data", zh: "数据" },
 };
 
 /**
  * @typedef {object} Exports
- * @property {() => string} svg the picture by itself
- * @property {() => string | object | Promise<string | object>} data text is a table (CSV), anything else becomes JSON
+ * @property {() => string} svg the content as an SVG file
+ * @property {() => string | object | Promise<string | object>} data a string is saved as CSV, anything else as JSON
  */
 
 let count = 0;
@@ -20,7 +20,7 @@ let count = 0;
  * @param {string} title
  * @param {(import("./dom.js").Child)[]} body
  * @param {Exports | null} [exports]
- * @param {string} [note] a sentence below the title
+ * @param {string} [note] text below the title
  */
 export function panel(title, body, exports = null, note = "") {
   const id = `panel-${++count}`;
@@ -46,7 +46,7 @@ export function exportButtons(title, exports) {
     [t(TEXTS.data), "data", async () => downloadData(name, await exports.data())],
   ];
   return h("div", { class: "exports" }, kinds.map(([label, kind, save]) =>
-    h("button", { class: "quiet", type: "button", onclick: save, dataset: { export: kind }, "aria-label": t(TEXTS.save, title, label) }, label)));
+    h("button", { class: "subtle", type: "button", onclick: save, dataset: { export: kind }, "aria-label": t(TEXTS.save, title, label) }, label)));
 }
 
 /**
@@ -70,7 +70,7 @@ export function download(name, blob) {
 }
 
 /**
- * Drawn twice as large, for screens of many pixels.
+ * Render an SVG as PNG at twice its size, for high-resolution screens.
  * @param {string} svg
  * @returns {Promise<Blob>}
  */
@@ -83,5 +83,5 @@ async function renderPng(svg) {
   context.scale(2, 2);
   context.drawImage(image, 0, 0);
   return new Promise((resolve, reject) =>
-    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("no picture"))), "image/png"));
+    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the browser could not create the image"))), "image/png"));
 }

@@ -1,4 +1,4 @@
-/** A row of pieces to choose from: one stop for the Tab key, arrows inside. */
+/** Radio groups of tokens or options: one stop for the Tab key, arrow keys move inside. */
 
 import { h } from "./dom.js";
 
@@ -7,13 +7,13 @@ import { h } from "./dom.js";
  * @param {string[]} texts
  * @param {number} selected
  * @param {(index: number) => void} onSelect
- * @param {(index: number, button: HTMLButtonElement) => void} [decorate] what else each is given
+ * @param {(index: number, button: HTMLButtonElement) => void} [decorate] called for each button, to add classes or data
  */
 export function tokenRadioGroup(label, texts, selected, onSelect, decorate) {
   const buttons = texts.map((text, index) => {
     const button = h("button", {
-      type: "button", class: "piece", role: "radio", "aria-checked": String(index === selected), tabindex: index === selected ? 0 : -1,
-      dataset: { place: index },
+      type: "button", class: "token-button", role: "radio", "aria-checked": String(index === selected), tabindex: index === selected ? 0 : -1,
+      dataset: { index },
       onclick: () => select(index),
     }, text || " ");
     decorate?.(index, button);
@@ -41,24 +41,24 @@ export function tokenRadioGroup(label, texts, selected, onSelect, decorate) {
     select(index);
   }
 
-  return h("div", { class: "strip", role: "radiogroup", "aria-label": label, onkeydown: moveFocus }, buttons);
+  return h("div", { class: "token-row", role: "radiogroup", "aria-label": label, onkeydown: moveFocus }, buttons);
 }
 
 /**
- * Another place chosen in a strip that is shown, by something else on the page.
+ * Check another button of a group, after a selection made elsewhere on the page.
  * @param {HTMLElement} group
  * @param {number} index
  */
 export function checkRadio(group, index) {
-  for (const button of /** @type {NodeListOf<HTMLElement>} */ (group.querySelectorAll(`[aria-checked="true"], [tabindex="0"], [data-place="${index}"]`))) {
-    const isSelected = button.dataset.place === String(index);
+  for (const button of /** @type {NodeListOf<HTMLElement>} */ (group.querySelectorAll(`[aria-checked="true"], [tabindex="0"], [data-index="${index}"]`))) {
+    const isSelected = button.dataset.index === String(index);
     button.setAttribute("aria-checked", String(isSelected));
     button.tabIndex = isSelected ? 0 : -1;
   }
 }
 
 /**
- * A few words to choose one of, such as the kinds of attention.
+ * Create a group of a few options, such as the kinds of attention.
  * @template {string} Value
  * @param {string} label
  * @param {[Value, string][]} choices
@@ -69,6 +69,6 @@ export function optionRadioGroup(label, choices, selected, onSelect) {
   const index = choices.findIndex(([value]) => value === selected);
   const group = tokenRadioGroup(label, choices.map(([, text]) => text), index, (index) => onSelect(choices[index][0]),
     (index, button) => (button.dataset.value = choices[index][0]));
-  group.classList.add("switcher");
+  group.classList.add("option-row");
   return group;
 }

@@ -1,9 +1,9 @@
-/** The safetensors format: a header of names, types and places, then the numbers. */
+/** Reader of the safetensors format: a JSON header with names, types and offsets, then the data. */
 
 /** @typedef {{shape: number[], data: Float32Array | Uint8Array}} Tensor */
 
 /**
- * Numbers of 16 bits become 32; bytes stay.
+ * Parse a file. 16-bit floats become 32-bit floats; bytes stay bytes.
  * @param {ArrayBuffer} buffer
  * @returns {Map<string, Tensor>}
  */
@@ -31,7 +31,7 @@ const READERS = {
 let float16Table = null;
 
 /**
- * By a table of all numbers that 16 bits can be, which is made once.
+ * Convert 16-bit floats through a table of all 65,536 values, made on first use.
  * @param {Uint16Array} bits
  */
 function float16ToFloat32(bits) {
@@ -55,7 +55,7 @@ function decodeFloat16(bits) {
 }
 
 /**
- * Of packed bits: whether the cell may be looked at.
+ * Return whether a mask, stored as packed bits, allows attention from this row to this column.
  * @param {Tensor} mask
  * @param {number} row
  * @param {number} column

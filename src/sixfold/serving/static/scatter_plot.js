@@ -1,4 +1,4 @@
-/** Words on a plane: a point each, with labels that keep out of each other's way. */
+/** Scatter plot of words, with labels that do not overlap. */
 
 import { s } from "./dom.js";
 import { textWidth } from "./page_text.js";
@@ -14,7 +14,7 @@ const [LETTER_WIDTH, LABEL_HEIGHT, GAP] = [7.6, 18, 8];
  * @param {string} label
  * @param {number} width
  * @param {import("./theme_colours.js").DiagramColours} colours
- * @param {{describe: (point: Point) => string, onSelect: (text: string) => void}} [interaction] none: nothing can be chosen
+ * @param {{describe: (point: Point) => string, onSelect: (text: string) => void}} [interaction] undefined: points cannot be selected
  */
 export function scatterPlot(points, label, width, colours, interaction) {
   const height = Math.round(Math.max(360, Math.min(560, width * 0.55)));
@@ -42,18 +42,18 @@ export function scatterPlot(points, label, width, colours, interaction) {
 function drawPoint(point, box, colours, interaction) {
   const colour = { word: colours.selected, near: colours.accent, own: colours.mutedInk }[point.role];
   const [x, y] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
-  const attributes = interaction && { tabindex: 0, role: "button", "aria-label": interaction.describe(point), class: "dot", onclick: () => interaction.onSelect(point.text),
+  const attributes = interaction && { tabindex: 0, role: "button", "aria-label": interaction.describe(point), class: "point", onclick: () => interaction.onSelect(point.text),
     onkeydown: (/** @type {KeyboardEvent} */ event) => ["Enter", " "].includes(event.key) && (event.preventDefault(), interaction.onSelect(point.text)) };
   return s("g", { ...attributes, "data-word": point.text },
-    s("rect", { x: box.left, y: box.top, width: box.right - box.left, height: box.bottom - box.top, rx: 4, fill: colours.surface, class: "ground" }),
+    s("rect", { x: box.left, y: box.top, width: box.right - box.left, height: box.bottom - box.top, rx: 4, fill: colours.surface, class: "label-background" }),
     s("circle", { cx: point.x, cy: point.y, r: point.role === "word" ? 6 : 5, fill: colour }),
     s("text", { x, y: y + 5, "text-anchor": "middle", "font-size": 15, "font-weight": point.role === "word" ? 650 : null,
       fill: point.role === "word" ? colours.selected : colours.ink }, point.text));
 }
 
 /**
- * A box for each label: the first of the places around its point where it meets no other label and no point, else
- * where it meets least.
+ * Return a box for each label: the first position around its point without overlap,
+ * or the one with the least overlap.
  * @param {{text: string, x: number, y: number}[]} points
  * @param {number} width
  * @param {number} height

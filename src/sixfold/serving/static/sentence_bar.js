@@ -1,4 +1,4 @@
-/** The sentence that is looked into, above every screen of the explorer. */
+/** The bar above the explorer screens: the sentence, an optional translation, direction, model and disabled heads. */
 
 import { ApiError, EXAMPLE_SENTENCE, exploreRequest, fetchModels, fetchTrace } from "./api.js";
 import { debounce, h, replaceContent } from "./dom.js";
@@ -7,23 +7,23 @@ import { getState, onStateChange, setState } from "./url_state.js";
 
 const TEXTS = {
   sentence: { en: "Sentence", zh: "句子" },
-  given: { en: "Translation to read", zh: "给定译文" },
-  own: { en: "the model's own", zh: "模型自己的译文" },
-  said: { en: "Translation", zh: "译文" },
+  givenTranslation: { en: "Translation to use (optional)", zh: "指定译文（可选）" },
+  modelTranslation: { en: "translation by the model", zh: "默认用模型的译文" },
+  translation: { en: "Translation", zh: "译文" },
   direction: { en: "Direction", zh: "方向" },
-  auto: { en: "by script", zh: "自动识别" },
+  auto: { en: "detect language", zh: "自动识别语言" },
   off: { en: "Heads switched off", zh: "已关闭的头" },
-  on: { en: "Switch {0} on again", zh: "重新打开 {0}" },
+  on: { en: "Switch {0} back on", zh: "重新打开 {0}" },
   model: { en: "Model", zh: "模型" },
-  wait: { en: "Working…", zh: "计算中…" },
-  failed: { en: "That did not work: {0}", zh: "出错了：{0}" },
+  wait: { en: "Working…", zh: "正在计算…" },
+  failed: { en: "Something went wrong: {0}", zh: "出错了：{0}" },
 };
 
 /** @type {import("./url_state.js").StateKey[]} */
 const TRACE_KEYS = ["text", "given", "from", "to", "off", "model"];
 
 /**
- * Whether another pass is asked for: its trace is to come, and what is shown stays until then.
+ * Return whether a change needs a new trace. The screens keep showing the old one until it arrives.
  * @param {Set<import("./url_state.js").StateKey>} changed
  */
 export function needsNewTrace(changed) {
@@ -37,19 +37,19 @@ export function needsNewTrace(changed) {
  */
 
 /**
- * The bar; `onTrace` is called with each new pass, and with null while there is none.
+ * Create the bar. `onTrace` is called with each new trace, and with null after an error.
  * @param {(trace: import("./api.js").Trace | null) => void} onTrace
  * @returns {SentenceBar}
  */
 export function sentenceBar(onTrace) {
   const text = h("input", { type: "text", value: getState("text") || EXAMPLE_SENTENCE, "aria-label": t(TEXTS.sentence), id: "sentence", autocomplete: "off" });
-  const givenTranslation = h("input", { type: "text", value: getState("given"), placeholder: t(TEXTS.own), "aria-label": t(TEXTS.given), id: "given", autocomplete: "off" });
-  const translation = h("output", { class: "said", id: "said", "aria-label": t(TEXTS.said) });
+  const givenTranslation = h("input", { type: "text", value: getState("given"), placeholder: t(TEXTS.modelTranslation), "aria-label": t(TEXTS.givenTranslation), id: "given", autocomplete: "off" });
+  const translation = h("output", { class: "translation-text", id: "translation", "aria-label": t(TEXTS.translation) });
   const direction = h("select", { "aria-label": t(TEXTS.direction), id: "direction" }, h("option", { value: "" }, t(TEXTS.auto)));
   const model = h("select", { "aria-label": t(TEXTS.model), id: "model", hidden: true });
   const chips = h("div", { class: "chips" });
   const element = h("section", { class: "sentence", "aria-label": t(TEXTS.sentence) },
-    h("div", { class: "fields" }, text, direction, model, givenTranslation), h("div", { class: "outcome" }, translation, chips));
+    h("div", { class: "fields" }, text, direction, model, givenTranslation), h("div", { class: "result-row" }, translation, chips));
 
   text.addEventListener("input", debounce(350, () => setState({ text: text.value, row: "", column: "", step: "0" })));
   givenTranslation.addEventListener("input", debounce(350, () => setState({ given: givenTranslation.value, row: "", step: "0" })));
@@ -76,13 +76,13 @@ export function sentenceBar(onTrace) {
       const trace = await fetchTrace(exploreRequest());
       if (requestNumber !== latestNumber) return;
       translation.textContent = trace.translation;
-      translation.classList.remove("wrong");
+      translation.classList.remove("error");
       onTrace(trace);
     } catch (error) {
       if (requestNumber !== latestNumber) return;
       const message = error instanceof ApiError ? `${error.message}${error.hint ? ` (${error.hint})` : ""}` : String(error);
       translation.textContent = t(TEXTS.failed, message);
-      translation.classList.add("wrong");
+      translation.classList.add("error");
       onTrace(null);
     } finally {
       clearTimeout(waitTimer);

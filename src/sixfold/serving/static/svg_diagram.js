@@ -1,4 +1,4 @@
-/** Pictures in SVG that are drawn twice: on the page in its colours and width, and by themselves in light colours. */
+/** SVG diagrams and line charts, drawn for the page in its theme and width, or as a standalone file in light colours. */
 
 import { h, replaceContent, s } from "./dom.js";
 import { EXPORT_COLOURS, PAGE_COLOURS } from "./theme_colours.js";
@@ -7,13 +7,13 @@ import { EXPORT_COLOURS, PAGE_COLOURS } from "./theme_colours.js";
 
 const FONT = "ui-sans-serif, system-ui, 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', sans-serif";
 
-/** A picture that fills the width it is given, and is drawn anew when that changes. */
+/** A diagram that fills the width of its container and is drawn again when the width changes. */
 export class ResponsiveDiagram {
   /** @param {DrawDiagram} draw */
   constructor(draw) {
     this.draw = draw;
     this.width = 0;
-    this.element = h("div", { class: "picture" });
+    this.element = h("div", { class: "diagram" });
     new ResizeObserver(() => this.element.clientWidth !== this.width && this.show()).observe(this.element);
   }
 
@@ -24,10 +24,10 @@ export class ResponsiveDiagram {
 }
 
 /**
- * The root of a picture.
+ * Return the root element of a diagram.
  * @param {number} width
  * @param {number} height
- * @param {string} label what a listener is told that this is
+ * @param {string} label description for screen readers
  * @param {...(import("./dom.js").Child | import("./dom.js").Child[])} children
  */
 export function svgRoot(width, height, label, ...children) {
@@ -35,7 +35,7 @@ export function svgRoot(width, height, label, ...children) {
 }
 
 /**
- * The picture by itself, under its title.
+ * Return the diagram as an SVG file with a title.
  * @param {DrawDiagram} draw
  * @param {string} title
  * @param {number} [width]
@@ -52,10 +52,10 @@ export function standaloneSvg(draw, title, width = 900) {
 }
 
 /**
- * Round numbers that a scale is marked with.
+ * Return round numbers for the ticks of an axis.
  * @param {number} min
  * @param {number} max
- * @param {number} [count] about so many
+ * @param {number} [count] approximate number of ticks
  */
 export function tickValues(min, max, count = 5) {
   const minStep = (max - min) / count || 1;
@@ -67,12 +67,12 @@ export function tickValues(min, max, count = 5) {
 }
 
 /**
- * A chart of lines over whole numbers: axes, then what `lines` draws with their scales.
+ * Return a chart with axes. `drawLines` gets the two scales and returns the lines.
  * @param {object} chart
- * @param {[number, number]} chart.xRange what the scales go from and to
+ * @param {[number, number]} chart.xRange first and last value of the axis
  * @param {[number, number]} chart.yRange
  * @param {string} chart.label
- * @param {string} chart.xLabel what the lower scale counts
+ * @param {string} chart.xLabel title of the x axis
  * @param {number} [chart.height]
  * @param {number} width
  * @param {import("./theme_colours.js").DiagramColours} colours
@@ -98,8 +98,8 @@ function tickLabel(value) {
 }
 
 /**
- * Points as the path of a line.
- * @param {ArrayLike<number>} values at 0, 1, 2 …
+ * Return the SVG path of a line through the values.
+ * @param {ArrayLike<number>} values y values at x = 0, 1, 2, …
  * @param {(value: number) => number} x
  * @param {(value: number) => number} y
  */

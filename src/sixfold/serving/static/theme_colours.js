@@ -1,4 +1,4 @@
-/** Colours of numbers: lightness alone tells the order, so that grey paper and colour-blind eyes read it too. */
+/** Colours in light and dark mode: scales for numbers, and the colours of diagrams. Lightness alone orders a scale, so it survives grey prints and colour blindness. */
 
 /** @typedef {[number, number, number]} Rgb */
 
@@ -45,7 +45,7 @@ function colourScale(anchors) {
 }
 
 /**
- * 256 colours from none to most.
+ * Return 256 colours from zero to the maximum.
  * @param {"light" | "dark"} [theme]
  * @returns {Rgb[]}
  */
@@ -54,7 +54,7 @@ export function sequentialScale(theme = currentTheme()) {
 }
 
 /**
- * 256 colours from the least to the most, nothing in the middle.
+ * Return 256 colours from the minimum to the maximum; zero in the middle has the colour of the background.
  * @param {"light" | "dark"} [theme]
  * @returns {Rgb[]}
  */
@@ -68,7 +68,7 @@ export function cssColour(colour) {
 }
 
 /**
- * Black or white, whichever has the higher contrast on it.
+ * Return black or white, whichever has the higher contrast on this colour.
  * @param {Rgb} colour
  */
 export function contrastColour(colour) {
@@ -78,13 +78,14 @@ export function contrastColour(colour) {
 
 /** @typedef {typeof PAGE_COLOURS} DiagramColours */
 
+/** Colours of diagrams on the page: they follow the theme. */
 export const PAGE_COLOURS = {
-  theme: /** @type {"light" | "dark" | undefined} */ (undefined), // that of the page
-  ink: "var(--ink)", mutedInk: "var(--ink-2)", line: "var(--line)", surface: "var(--card)", empty: "var(--masked)",
-  accent: "var(--accent)", accentInk: "var(--accent-ink)", accentSoft: "var(--accent-soft)", selected: "var(--accent-2)",
+  theme: /** @type {"light" | "dark" | undefined} */ (undefined), // undefined: the theme of the page
+  ink: "var(--ink)", mutedInk: "var(--ink-muted)", line: "var(--line)", surface: "var(--surface)", empty: "var(--masked)",
+  accent: "var(--accent)", accentInk: "var(--accent-ink)", accentSoft: "var(--accent-soft)", selected: "var(--highlight)",
 };
 
-/** @type {DiagramColours} */
+/** Colours of saved diagrams, always light. @type {DiagramColours} */
 export const EXPORT_COLOURS = {
   theme: "light",
   ink: "#191c26", mutedInk: "#555b6e", line: "#d9dce6", surface: "#ffffff", empty: "#eceef3",

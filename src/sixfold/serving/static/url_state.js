@@ -1,33 +1,33 @@
-/** What is shown lives in the address of the page, so that a link shows it again. */
+/** The state of the page, kept in its address so that a link opens the same view. */
 
 export const DEFAULTS = {
   screen: "translate",
-  text: "", // what is translated or looked into
-  given: "", // a translation that the model is made to read; none: its own
-  from: "", // languages; none: told by the script
+  text: "", // text to translate or explore
+  given: "", // a translation for the model to read; "": its own
+  from: "", // source and target language; "": detected
   to: "",
-  model: "", // one of several that are open
-  kind: "cross", // of attention: encoder, decoder or cross
-  layer: "", // none: the last
+  model: "", // "": the first model
+  kind: "cross", // kind of attention: encoder, decoder or cross
+  layer: "", // "": the last layer
   head: "0",
-  row: "", // the place that asks, and the one looked at
+  row: "", // query and key position; "": chosen by the screen
   column: "",
-  off: "", // heads that are switched off: cross.1.3,encoder.0.2
-  words: "", // 1: pieces joined into words
-  other: "", // a second sentence to compare with
+  off: "", // disabled heads: cross.1.3,encoder.0.2
+  words: "", // "1": tokens joined into words
+  other: "", // a second sentence or word to compare with
   otherModel: "",
-  stage: "", // of the computation, and the component that is looked at: query.5
+  stage: "", // stage of the walk and selected component: query.5
   step: "0",
-  temperature: "1", // what the logits are divided by, and where sampling would cut
+  temperature: "1", // sampling options of the decode screen
   topK: "5",
   topP: "0.9",
   beam: "4",
-  view: "", // of a screen that has several
-  word: "", // whose neighbours are looked for
-  batch: "", // sentences that are padded to one length, a line each
-  map: "", // words that are put on the map
-  lang: "", // of the interface; none: the browser's
-  theme: "", // none: the system's
+  view: "", // for screens with several views
+  word: "", // word of the embeddings screen
+  batch: "", // sentences of the masks screen, one per line
+  map: "", // extra words on the map of embeddings
+  lang: "", // interface language; "": that of the browser
+  theme: "", // "": that of the system
 };
 
 /** @typedef {keyof typeof DEFAULTS} StateKey */
@@ -61,10 +61,10 @@ export function getState(name) {
 }
 
 /**
- * As a whole number within its limits; what is empty or no number is `fallback`.
+ * Return a state value as an integer from 0 to count − 1; empty or invalid values give `fallback`.
  * @param {StateKey} name
  * @param {number} fallback
- * @param {number} count numbers from 0 to below this are fine
+ * @param {number} count number of valid values
  */
 export function stateIndex(name, fallback, count) {
   const value = current[name] === "" ? fallback : Number(current[name]);
@@ -72,7 +72,7 @@ export function stateIndex(name, fallback, count) {
 }
 
 /**
- * Change some of it; a new screen is a new entry in the history, the rest replaces the last one.
+ * Change state values. A new screen adds an entry to the browser history; other changes replace the current entry.
  * @param {StateChanges} changes
  */
 export function setState(changes) {
@@ -82,7 +82,7 @@ export function setState(changes) {
 }
 
 /**
- * Where a link with these changes leads.
+ * Return the address of the page with these changes.
  * @param {StateChanges} changes
  */
 export function linkTo(changes) {
@@ -114,7 +114,7 @@ function changedKeys(before, after) {
 }
 
 /**
- * Called with the names of what has changed; returns what ends it.
+ * Call a listener with the changed keys after each change. Returns a function that removes the listener.
  * @param {(changed: Set<StateKey>) => void} listener
  * @returns {() => void}
  */

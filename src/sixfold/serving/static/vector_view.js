@@ -1,4 +1,4 @@
-/** A vector as a ribbon of coloured cells on a canvas, folded where it is long; one component is chosen. */
+/** A vector as coloured cells on a canvas, in several rows if it is long; one component is selected. */
 
 import { announce, h } from "./dom.js";
 import { renderCells } from "./heat_map.js";
@@ -7,23 +7,23 @@ import { formatNumber, truncate } from "./page_text.js";
 /**
  * @typedef {object} VectorData
  * @property {Float32Array} values
- * @property {string} label what a listener is told that this is
- * @property {boolean} isSigned colours go from the least to the most, with nothing in the middle
- * @property {string[] | null} [names] of the components; none: they are only counted
- * @property {[number, number] | null} [outlined] components from … to below … are marked
+ * @property {string} label description for screen readers
+ * @property {boolean} isSigned use the diverging colour scale, with zero in the middle
+ * @property {string[] | null} [names] of the components; without names only the index is shown
+ * @property {[number, number] | null} [outlined] first component to outline, and the one after the last
  */
 
-const MIN_NAMED_WIDTH = 30; // a cell that is this wide has room for its name
-const MAX_SELECTABLE = 8192; // more components than this are not hit one by one
+const MIN_NAMED_WIDTH = 30; // CSS pixels: cells of this width show their names
+const MAX_SELECTABLE = 8192; // components; longer vectors get cells too small to click
 const FONT = '12px ui-sans-serif, system-ui, "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", sans-serif';
 
 export class VectorView {
   /** @param {(component: number) => void} onSelect */
   constructor(onSelect) {
     this.onSelect = onSelect;
-    this.canvas = h("canvas", { class: "ribbon", tabindex: 0, role: "slider", "aria-valuemin": 0 });
-    this.tooltip = h("div", { class: "tip", hidden: true });
-    this.element = h("div", { class: "matrix-frame" }, this.canvas, this.tooltip);
+    this.canvas = h("canvas", { class: "vector", tabindex: 0, role: "slider", "aria-valuemin": 0 });
+    this.tooltip = h("div", { class: "tooltip", hidden: true });
+    this.element = h("div", { class: "canvas-frame" }, this.canvas, this.tooltip);
     /** @type {VectorData | null} */
     this.data = null;
     this.selected = 0;
@@ -77,13 +77,13 @@ export class VectorView {
       context.fillRect(0, 2 + row * this.cell[1], Math.min(columns, count - row * columns) * cellWidth, this.cell[1]);
     context.drawImage(this.image, 0, 2, columns * cellWidth, rows * this.cell[1]);
     if (data.outlined) this.outline(context, style.getPropertyValue("--accent"), data.outlined[0], data.outlined[1]);
-    this.outline(context, style.getPropertyValue("--accent-2"), this.selected, this.selected + 1);
+    this.outline(context, style.getPropertyValue("--highlight"), this.selected, this.selected + 1);
     if (hasNames) this.drawNames(context, style);
     this.updateAria();
   }
 
   /**
-   * Around components that stand in one row, or around each row of them.
+   * Outline a range of components, row by row.
    * @param {CanvasRenderingContext2D} context
    * @param {string} colour
    * @param {number} from
@@ -109,7 +109,7 @@ export class VectorView {
     context.textAlign = "center";
     context.textBaseline = "middle";
     this.data?.names?.forEach((name, component) => {
-      context.fillStyle = style.getPropertyValue(component === this.selected ? "--accent-2" : "--ink-2");
+      context.fillStyle = style.getPropertyValue(component === this.selected ? "--highlight" : "--ink-muted");
       context.fillText(truncate(name, this.cell[0] / 7), (component + 0.5) * this.cell[0], this.cell[1] + 14);
     });
   }
@@ -127,7 +127,7 @@ export class VectorView {
   }
 
   /**
-   * The component under the pointer.
+   * Return the component under the pointer.
    * @param {MouseEvent} event
    * @returns {number | null}
    */
@@ -170,7 +170,7 @@ export class VectorView {
 }
 
 /**
- * Views of the same numbers: drawn once, they need not be drawn again.
+ * Return whether two arrays view the same memory; then the image need not be drawn again.
  * @param {Float32Array | undefined} first
  * @param {Float32Array} second
  */
@@ -179,7 +179,7 @@ function isSameView(first, second) {
 }
 
 /**
- * How many cells stand in a row: all, or the largest power of two of which each can still be hit; a vocabulary is a carpet.
+ * Return the cells per row: all, or the largest power of two with cells wide enough to click. Very long vectors use 2 pixels per cell.
  * @param {number} count
  * @param {number} width
  */
@@ -202,7 +202,7 @@ function renderCellRows(data, columns, theme) {
 }
 
 /**
- * Its cells as an image by itself, in light colours.
+ * Return the cells as an image in light colours, for export.
  * @param {VectorData} data
  * @param {number} width
  * @returns {{href: string, height: number}}

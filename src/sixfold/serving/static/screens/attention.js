@@ -1,4 +1,4 @@
-/** Attention: what every head of every layer looks at, from all of them down to one row of one. */
+/** The attention screen: the weights of every head, from an overview of all heads down to one row of one head. */
 
 import { EXAMPLE_SENTENCE, exploreRequest, fetchTrace } from "../api.js";
 import { debounce, h, replaceContent } from "../dom.js";
@@ -19,28 +19,37 @@ import { headAblationPanel } from "./head_ablation.js";
 export const TITLE = { en: "Attention", zh: "注意力" };
 
 const TEXTS = {
-  lead: { en: "Every head asks, at each place, where to look. See all of them at once, then one head, then one row.", zh: "每个头都在每个位置发问：该看哪里？先看全部，再看一个头，再看一行。" },
+  lead: {
+    en: "At each token, every head decides which tokens to attend to. See all heads at once, then one head, then one row of its weights.",
+    zh: "在每个词元处，每个头都要决定关注哪些词元。先看全部的头，再看一个头，最后看其中一行权重。",
+  },
   kind: { en: "Kind of attention", zh: "注意力种类" },
-  unit: { en: "Pieces or words", zh: "词元或单词" },
-  pieces: { en: "pieces", zh: "词元" },
+  unit: { en: "Tokens or words", zh: "词元或单词" },
+  tokens: { en: "tokens", zh: "词元" },
   words: { en: "words", zh: "单词" },
-  try: { en: "Try", zh: "试试" },
-  compare: { en: "compare the two", zh: "对比两句" },
-  token: { en: "The token that asks", zh: "发问的词元" },
+  examples: { en: "Examples", zh: "示例" },
+  compare: { en: "compare both", zh: "对比两句" },
+  queryToken: { en: "Query token", zh: "查询词元" },
 };
 /** @type {Record<Kind, {name: import("../page_text.js").BilingualText, about: import("../page_text.js").BilingualText}>} */
 const KINDS = {
   encoder: {
     name: { en: "encoder self-attention", zh: "编码器自注意力" },
-    about: { en: "Each source piece looks at all source pieces, before and after it.", zh: "每个源词元都看所有源词元，前后皆可。" },
+    about: { en: "Each source token attends to all source tokens, before and after it.", zh: "每个源词元可以关注所有源词元，不分前后。" },
   },
   decoder: {
-    name: { en: "masked decoder self-attention", zh: "带掩码的解码器自注意力" },
-    about: { en: "Each target piece looks at itself and what was written before it; the future is masked, its weight is exactly 0.", zh: "每个目标词元只看自己和之前写出的；未来被遮蔽，权重恰为 0。" },
+    name: { en: "masked decoder self-attention", zh: "解码器掩码自注意力" },
+    about: {
+      en: "Each target token attends to itself and to the tokens before it. Later tokens are masked: their weight is exactly 0.",
+      zh: "每个目标词元只能关注自己和前面的词元。后面的词元被掩码遮住，权重恰好为 0。",
+    },
   },
   cross: {
     name: { en: "cross-attention", zh: "交叉注意力" },
-    about: { en: "Each step of the translation looks at the source: what the decoder reads → what it writes next.", zh: "翻译的每一步都看源句：解码器读到的 → 它接着写出的。" },
+    about: {
+      en: "Each step of the translation attends to the source. Rows show the token that the decoder reads → the token that it writes next.",
+      zh: "翻译的每一步都会关注源句。每行表示：解码器读入的词元 → 接着写出的词元。",
+    },
   },
 };
 const WIDE_SENTENCE = EXAMPLE_SENTENCE.replace("tired", "wide");
@@ -61,9 +70,9 @@ export function mount(root) {
   const [heads, selectedHead, tokenHeads, arcs, ...otherPanels] = panels.map((panel) => panel.element);
   const controls = h("div", { class: "controls" });
   const about = h("p", { class: "lead", id: "about-kind" });
-  const queryTokens = h("div", { class: "asking" });
+  const queryTokens = h("div", { class: "query-tokens" });
   const body = h("div", { class: "attention", hidden: true }, queryTokens, h("div", { class: "columns" }, heads, selectedHead),
-    h("div", { class: "uneven" }, tokenHeads, arcs), ...otherPanels);
+    h("div", { class: "wide-and-narrow" }, tokenHeads, arcs), ...otherPanels);
   const bar = sentenceBar((newTrace) => {
     trace = newTrace;
     load();
@@ -85,7 +94,7 @@ export function mount(root) {
     weights = loadedWeights;
     body.hidden = false;
     body.removeAttribute("aria-busy");
-    replaceContent(queryTokens, h("h2", {}, t(TEXTS.token)), tokenRadioGroup(t(TEXTS.token), loadedWeights.rows.texts, -1, (row) => setState({ row, column: "" })));
+    replaceContent(queryTokens, h("h2", {}, t(TEXTS.queryToken)), tokenRadioGroup(t(TEXTS.queryToken), loadedWeights.rows.texts, -1, (row) => setState({ row, column: "" })));
     showSelection();
   }
 
@@ -98,8 +107,8 @@ export function mount(root) {
     const focused = document.activeElement?.getAttribute("data-value");
     replaceContent(controls,
       optionRadioGroup(t(TEXTS.kind), kinds.map((item) => [item, t(KINDS[item].name)]), kind, (chosen) => setState({ kind: chosen, layer: "", row: "", column: "" })),
-      optionRadioGroup(t(TEXTS.unit), [["", t(TEXTS.pieces)], ["1", t(TEXTS.words)]], getState("words"), joinTokens),
-      h("div", { class: "actions" }, h("span", { class: "note" }, t(TEXTS.try)),
+      optionRadioGroup(t(TEXTS.unit), [["", t(TEXTS.tokens)], ["1", t(TEXTS.words)]], getState("words"), joinTokens),
+      h("div", { class: "actions" }, h("span", { class: "note" }, t(TEXTS.examples)),
         presetButton("it … tired", "tired", { text: EXAMPLE_SENTENCE, other: "" }), presetButton("it … wide", "wide", { text: WIDE_SENTENCE, other: "" }),
         presetButton(t(TEXTS.compare), "both", { text: EXAMPLE_SENTENCE, other: WIDE_SENTENCE })));
     if (focused) /** @type {HTMLElement | null} */ (controls.querySelector(`[data-value="${focused}"]`))?.focus();
@@ -129,7 +138,7 @@ export function mount(root) {
     if (requested === weights) showSelection();
   });
   const stopListening = onStateChange((changed) => {
-    if (TRACE_KEYS.some((name) => changed.has(name))) return; // the bar asks, and calls back
+    if (TRACE_KEYS.some((name) => changed.has(name))) return; // the sentence bar loads a new trace and calls back
     if (changed.has("kind") || changed.has("words")) load();
     else showSelection();
   });
@@ -142,7 +151,7 @@ export function mount(root) {
 }
 
 /**
- * A button that sets a sentence about “it”, and asks what it looks at.
+ * A button that opens an example sentence and selects its token “it” as the query.
  * @param {string} name
  * @param {string} id
  * @param {{text: string, other: string}} sentences

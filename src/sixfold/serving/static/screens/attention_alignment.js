@@ -1,4 +1,4 @@
-/** Which head of the cross-attention aligns, as measured: its weights beside what hiding each source piece does. */
+/** Which cross-attention heads align source and target: their weights compared with the effect of hiding each source token. */
 
 import { ApiError, axisLabels, exploreRequest, fetchExplorer } from "../api.js";
 import { escapeXml, h, replaceContent } from "../dom.js";
@@ -15,18 +15,21 @@ import { getState, setState } from "../url_state.js";
 
 const TEXTS = {
   title: { en: "Which head aligns", zh: "哪个头负责对齐" },
-  how: {
-    en: "Measured, not guessed: each source piece is hidden in turn, and we note how far the log-probability of each target piece falls. A head agrees on a piece when what it looks at most is what that piece hangs on most, at the step that writes the piece or, marked ↓, at the next step, which reads it; <eos> and language tags are left out.",
-    zh: "这是测出来的：依次遮住每个源词元，记下每个目标词元的对数概率下降多少。若一个头看得最多的源词元，正是该目标词元最依赖的那个，就算一致；看的是写出该词元的那一步，标有 ↓ 的则是读入它的下一步；<eos> 与语言标签不计。",
+  explanation: {
+    en: "This is measured. Each source token is hidden in turn, and the drop in log-probability of each target token is recorded. A head agrees on a target token when its largest weight falls on the source token with the largest drop. The weights are those of the step that writes the token or, for heads marked ↓, of the next step, which reads it. <eos> and language tags do not count.",
+    zh: "这是实测的结果：依次遮住每个源词元，记录每个目标词元的对数概率下降多少。如果一个头权重最大的源词元正好是下降最多的那个，就算它在这个目标词元上一致。权重取自写出该词元的那一步；标有 ↓ 的头取自读入该词元的下一步。<eos> 和语言标签不计。",
   },
   measure: { en: "Measure", zh: "测量" },
-  wait: { en: "Hiding each piece in turn…", zh: "正在依次遮住每个词元…" },
-  best: { en: "{0} aligns best: it agrees on {1} of the target pieces.", zh: "{0} 对齐最好：在 {1} 的目标词元上一致。" },
-  tied: { en: "{0} align equally well: each agrees on {1} of the target pieces.", zh: "{0} 对齐得一样好：各在 {1} 的目标词元上一致。" },
-  go: { en: "Show {0}, which agrees on {1}", zh: "查看 {0}，一致率 {1}" },
-  influence: { en: "Influence of each source piece", zh: "每个源词元的影响" },
-  influenceNote: { en: "How far the log-probability of what a row writes falls when the column's piece is hidden.", zh: "遮住某列的词元后，某行所写词元的对数概率下降多少。" },
-  influenceLabel: { en: "Fall of log-probability; the arrow keys move", zh: "对数概率下降；用方向键移动" },
+  wait: { en: "Hiding each token in turn…", zh: "正在依次遮住每个词元…" },
+  best: { en: "{0} aligns best: it agrees on {1} of the target tokens.", zh: "{0} 对齐得最好：在 {1} 的目标词元上一致。" },
+  tied: { en: "{0} align equally well: each agrees on {1} of the target tokens.", zh: "{0} 对齐得一样好：各在 {1} 的目标词元上一致。" },
+  showHead: { en: "Show {0}, agreement {1}", zh: "查看 {0}，一致率 {1}" },
+  influence: { en: "Influence of each source token", zh: "每个源词元的影响" },
+  influenceNote: {
+    en: "Drop in the log-probability of the token that a row writes, when the column's token is hidden.",
+    zh: "遮住某一列的词元后，该行写出的词元的对数概率下降多少。",
+  },
+  influenceLabel: { en: "Drop in log-probability; arrow keys move the selection", zh: "对数概率的下降；用方向键移动" },
 };
 
 const MAX_LISTED = 8;
@@ -35,7 +38,7 @@ const MAX_LISTED = 8;
 const formatPercent = (fraction) => `${Math.round(100 * fraction)}%`;
 
 /**
- * @param {(names: Set<string>) => void} onBest told which are the best, by name
+ * @param {(names: Set<string>) => void} onBest called with the names of the best heads
  * @returns {import("./attention_weights.js").AttentionPanel}
  */
 export function alignmentPanel(onBest) {
@@ -49,7 +52,7 @@ export function alignmentPanel(onBest) {
   let latestNumber = 0;
   const heatMap = new HeatMap();
   const body = h("div", { id: "aligners" });
-  const headsPanel = panel(t(TEXTS.title), [h("p", { class: "note" }, t(TEXTS.how)), body], { svg: () => alignmentSvg(result), data: () => alignmentCsv(result) });
+  const headsPanel = panel(t(TEXTS.title), [h("p", { class: "note" }, t(TEXTS.explanation)), body], { svg: () => alignmentSvg(result), data: () => alignmentCsv(result) });
   const influencePanel = panel(t(TEXTS.influence), [heatMap.element], {
     svg: () => (influence ? heatMapSvg(influence, t(TEXTS.influence)) : figureSvg(200, 40, t(TEXTS.influence), "")),
     data: () => (influence ? heatMapCsv(influence) : ""),
@@ -73,7 +76,7 @@ export function alignmentPanel(onBest) {
       result = newResult;
       showResult(newResult, shown);
     } catch (error) {
-      if (requestNumber === latestNumber) replaceContent(body, h("p", { class: "wrong" }, error instanceof ApiError ? error.message : String(error)));
+      if (requestNumber === latestNumber) replaceContent(body, h("p", { class: "error" }, error instanceof ApiError ? error.message : String(error)));
     }
   }
 
@@ -116,9 +119,9 @@ export function alignmentPanel(onBest) {
 function headBar({ head, agreement, reads_token }, isSelected) {
   const [kind, layer, number] = head.split(".");
   return h("button", {
-    type: "button", class: "bar-row", dataset: { head, agreement }, "aria-pressed": String(isSelected), "aria-label": t(TEXTS.go, head, formatPercent(agreement)),
+    type: "button", class: "bar-row", dataset: { head, agreement }, "aria-pressed": String(isSelected), "aria-label": t(TEXTS.showHead, head, formatPercent(agreement)),
     onclick: () => setState({ kind, layer, head: number, row: "", column: "" }),
-  }, h("code", {}, head, reads_token ? " ↓" : ""), h("span", { class: "track" }, h("span", { class: "length", style: { width: formatPercent(agreement) } })), h("span", {}, formatPercent(agreement)));
+  }, h("code", {}, head, reads_token ? " ↓" : ""), h("span", { class: "bar-track" }, h("span", { class: "bar-fill", style: { width: formatPercent(agreement) } })), h("span", {}, formatPercent(agreement)));
 }
 
 /** @param {AlignmentResult | null} result */

@@ -1,29 +1,28 @@
-/** What one token looks at, as arcs between two lines of tokens: who asks on the left, what is looked at on the right. */
+/** The arcs between words: what one token attends to. Query tokens stand on the left, key tokens on the right. */
 
 import { h, replaceContent, s } from "../dom.js";
 import { heatMapCsv } from "../export.js";
 import { formatNumber, t, textWidth, truncate } from "../page_text.js";
 import { panel } from "../panel.js";
+import { EXPORT_COLOURS, PAGE_COLOURS } from "../theme_colours.js";
 import { setState } from "../url_state.js";
 
 /** @typedef {import("./attention_weights.js").Selection} Selection */
 
 const TEXTS = {
-  title: { en: "What it looks at", zh: "它看向哪里" },
-  note: { en: "Head {0}, asked by “{1}”. Thicker and darker is more.", zh: "头 {0}，由“{1}”发问。线越粗越深，权重越大。" },
-  rest: { en: "The {0} columns with the most weight, of {1}; the others have {2} together.", zh: "显示 {1} 列中权重最大的 {0} 列；其余合计 {2}。" },
-  spoken: { en: "{0} looks at {1}", zh: "{0} 看向 {1}" },
-  asks: { en: "asks", zh: "发问" },
-  looked: { en: "is looked at", zh: "被看" },
+  title: { en: "What it attends to", zh: "关注哪些词元" },
+  note: { en: "Head {0}, query “{1}”. Thicker and darker arcs have more weight.", zh: "头 {0}，查询词元“{1}”。弧线越粗、越深，权重越大。" },
+  rest: { en: "Showing the {0} columns with the most weight of {1}; the others have {2} in total.", zh: "共 {1} 列，显示权重最大的 {0} 列；其余合计 {2}。" },
+  description: { en: "{0} attends to {1}", zh: "{0} 关注 {1}" },
+  query: { en: "query", zh: "查询" },
+  keys: { en: "keys", zh: "键" },
 };
 
-const MAX_TOKENS = 40; // tokens in a line
+const MAX_TOKENS = 40; // tokens per side
 const ROW_HEIGHT = 24;
 const TOP = 34;
-const MAX_LABEL_WIDTH = 22; // letters of a token
-const MAX_NUMBERED_ARCS = 6; // arcs that have a number
-const ON_PAGE = { ink: "var(--ink-2)", strong: "var(--ink)", arc: "var(--accent)", chosen: "var(--accent-2)" };
-const ON_PAPER = { ink: "#555b6e", strong: "#191c26", arc: "#4455c7", chosen: "#c2570c" };
+const MAX_LABEL_WIDTH = 22; // letters
+const MAX_NUMBERED_ARCS = 6; // the heaviest arcs show their weight
 
 /** @returns {import("./attention_weights.js").AttentionPanel} */
 export function arcsPanel() {
@@ -33,7 +32,7 @@ export function arcsPanel() {
   const rest = h("p", { class: "note" });
   const frame = h("div", { class: "arcs" });
   const element = panel(t(TEXTS.title), [note, frame, rest], {
-    svg: () => (selection ? new XMLSerializer().serializeToString(drawArcs(selection, ON_PAPER)) : ""),
+    svg: () => (selection ? new XMLSerializer().serializeToString(drawArcs(selection, EXPORT_COLOURS)) : ""),
     data: () => (selection ? heatMapCsv(selectedRow(selection)) : ""),
   });
   return {
@@ -42,7 +41,7 @@ export function arcsPanel() {
       selection = nextSelection;
       const { weights, layer, head, row } = nextSelection;
       note.textContent = t(TEXTS.note, `${weights.kind}.${layer}.${head}`, weights.rows.texts[row]);
-      replaceContent(frame, drawArcs(nextSelection, ON_PAGE));
+      replaceContent(frame, drawArcs(nextSelection, PAGE_COLOURS));
       const [columns, rowWeights] = [drawnColumns(nextSelection), weights.row(layer, head, row)];
       rest.hidden = columns.length === rowWeights.length;
       const remaining = 1 - columns.reduce((sum, column) => sum + rowWeights[column], 0);
@@ -52,7 +51,7 @@ export function arcsPanel() {
 }
 
 /**
- * The selected row by itself.
+ * Return the selected row as data of one row.
  * @param {Selection} shown
  * @returns {import("../heat_map.js").HeatMapData}
  */
@@ -62,7 +61,7 @@ function selectedRow({ weights, layer, head, row }) {
 }
 
 /**
- * Columns that are drawn, in their order: all, or those with the most weight.
+ * Return the columns to draw, in order: all, or those with the most weight.
  * @param {Selection} shown
  */
 function drawnColumns({ weights, layer, head, row, column }) {
@@ -75,7 +74,7 @@ function drawnColumns({ weights, layer, head, row, column }) {
 }
 
 /**
- * Rows that are drawn: all, or those around the one that asks.
+ * Return the rows to draw: all, or those around the selected one.
  * @param {Selection} shown
  */
 function drawnRows({ weights, row }) {
@@ -85,7 +84,7 @@ function drawnRows({ weights, row }) {
 }
 
 /**
- * Where everything stands.
+ * Compute the positions of tokens and arcs.
  * @param {Selection} selection
  */
 function layoutArcs(selection) {
@@ -106,56 +105,56 @@ function layoutArcs(selection) {
 
 /**
  * @param {Selection} selection
- * @param {typeof ON_PAGE} colours
+ * @param {import("../theme_colours.js").DiagramColours} colours
  * @returns {SVGSVGElement}
  */
 function drawArcs(selection, colours) {
   const { weights, row } = selection;
   const layout = layoutArcs(selection);
   const heading = (/** @type {Record<string, any>} */ attributes, /** @type {string} */ text) =>
-    s("text", { y: 14, "font-size": 13, "dominant-baseline": "central", fill: colours.ink, ...attributes }, text);
+    s("text", { y: 14, "font-size": 13, "dominant-baseline": "central", fill: colours.mutedInk, ...attributes }, text);
   const heaviestText = layout.heaviest.slice(0, 3).map((column) => `${weights.columns.texts[column]} ${formatNumber(layout.rowWeights[column])}`).join(", ");
   return s("svg", {
     viewBox: `0 0 ${layout.width} ${layout.height}`, width: layout.width, height: layout.height, "font-size": 15, role: "img",
     "font-family": "ui-sans-serif, system-ui, 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', sans-serif",
-    "aria-label": t(TEXTS.spoken, weights.rows.texts[row], heaviestText),
+    "aria-label": t(TEXTS.description, weights.rows.texts[row], heaviestText),
   },
-  heading({ x: layout.startX - 8, "text-anchor": "end" }, t(TEXTS.asks)), heading({ x: layout.endX + 8 }, t(TEXTS.looked)),
+  heading({ x: layout.startX - 8, "text-anchor": "end" }, t(TEXTS.query)), heading({ x: layout.endX + 8 }, t(TEXTS.keys)),
   ...arcPaths(selection, layout, colours), ...tokenTexts(selection, layout, colours));
 }
 
 /**
  * @param {Selection} shown
  * @param {ReturnType<typeof layoutArcs>} at
- * @param {typeof ON_PAGE} colours
+ * @param {import("../theme_colours.js").DiagramColours} colours
  */
 function arcPaths({ row, column }, { rowWeights, rows, columns, startX, endX, y }, colours) {
   const startY = y(rows.indexOf(row));
   return columns.flatMap((target, line) => rowWeights[target] <= 0.001 ? [] : [s("path", {
     d: `M${startX} ${startY}C${startX + 75} ${startY} ${endX - 75} ${y(line)} ${endX} ${y(line)}`, fill: "none",
-    stroke: target === column ? colours.chosen : colours.arc, "stroke-width": (0.75 + 9 * rowWeights[target]).toFixed(2),
+    stroke: target === column ? colours.selected : colours.accent, "stroke-width": (0.75 + 9 * rowWeights[target]).toFixed(2),
     "stroke-opacity": (0.2 + 0.75 * rowWeights[target]).toFixed(3), "data-column": target,
   })]);
 }
 
 /**
- * Both lines of tokens; the largest weights are written beside theirs.
+ * Draw the tokens of both sides, with the largest weights beside their keys.
  * @param {Selection} shown
  * @param {ReturnType<typeof layoutArcs>} at
- * @param {typeof ON_PAGE} colours
+ * @param {import("../theme_colours.js").DiagramColours} colours
  */
 function tokenTexts({ weights, row, column }, { rowWeights, rows, columns, startX, endX, y, numbered }, colours) {
   const text = (/** @type {Record<string, any>} */ attributes, /** @type {(string | SVGElement)[]} */ ...children) =>
-    s("text", { "dominant-baseline": "central", fill: colours.ink, class: "token", ...attributes }, ...children);
+    s("text", { "dominant-baseline": "central", fill: colours.mutedInk, class: "token", ...attributes }, ...children);
   const weight = (/** @type {number} */ target) => s("tspan", {
-    dx: 8, "font-size": 13, fill: colours.ink, "font-weight": 400, class: "weight", "data-column": target }, formatNumber(rowWeights[target]));
+    dx: 8, "font-size": 13, fill: colours.mutedInk, "font-weight": 400, class: "weight", "data-column": target }, formatNumber(rowWeights[target]));
   const queries = rows.map((query, line) => text({
     x: startX - 8, y: y(line), "text-anchor": "end", onclick: () => setState({ row: query, column: "" }),
-    ...(query === row && { fill: colours.strong, "font-weight": 650 }),
+    ...(query === row && { fill: colours.ink, "font-weight": 650 }),
   }, truncate(weights.rows.texts[query], MAX_LABEL_WIDTH)));
   const keys = columns.map((key, line) => text({
     x: endX + 8, y: y(line), onclick: () => setState({ row, column: key }),
-    ...(numbered.has(key) && { fill: colours.strong, "font-weight": key === column ? 650 : 400 }),
+    ...(numbered.has(key) && { fill: colours.ink, "font-weight": key === column ? 650 : 400 }),
   }, truncate(weights.columns.texts[key], MAX_LABEL_WIDTH), ...(numbered.has(key) ? [weight(key)] : [])));
   return [...queries, ...keys];
 }

@@ -1,4 +1,4 @@
-/** The same head on a second sentence or in a second model, beside the first, in the same colours. */
+/** Compare a head on two sentences or in two models, side by side in the same colours. */
 
 import { ApiError, exploreRequest, fetchModels, fetchTrace } from "../api.js";
 import { debounce, h, replaceContent } from "../dom.js";
@@ -14,16 +14,16 @@ import { AttentionWeights } from "./attention_weights.js";
 
 const TEXTS = {
   title: { en: "Compare", zh: "对比" },
-  note: { en: "The same head on a second sentence, in the same colours.", zh: "同一个头用于第二个句子，颜色标度相同。" },
+  note: { en: "The same head on a second sentence, in the same colours.", zh: "同一个头在第二个句子上的权重，颜色标度相同。" },
   other: { en: "Second sentence", zh: "第二个句子" },
   model: { en: "Second model", zh: "第二个模型" },
-  sameModel: { en: "the same model", zh: "同一模型" },
+  sameModel: { en: "the same model", zh: "同一个模型" },
   clear: { en: "Clear", zh: "清除" },
-  difference: { en: "The first less the second", zh: "第一个减第二个" },
-  unlike: { en: "The two have not the same number of pieces, so no difference is drawn.", zh: "两者的词元数不同，因此不画差值。" },
-  most: { en: "When “{0}” asks, these heads differ most:", zh: "当“{0}”发问时，差别最大的头：" },
-  go: { en: "Show {0}: {1} of the weight moves", zh: "查看 {0}：有 {1} 的权重移动" },
-  failed: { en: "That did not work: {0}", zh: "出错了：{0}" },
+  difference: { en: "First minus second", zh: "第一个减第二个" },
+  differentLengths: { en: "The two sentences have different numbers of tokens, so no difference is shown.", zh: "两句的词元数不同，因此不显示差值。" },
+  mostDifferent: { en: "Heads that differ most for the query “{0}”:", zh: "对查询词元“{0}”差别最大的头：" },
+  showHead: { en: "Show {0}: {1} of the weight moves", zh: "查看 {0}：有 {1} 的权重发生移动" },
+  failed: { en: "Something went wrong: {0}", zh: "出错了：{0}" },
 };
 
 /** @returns {import("./attention_weights.js").AttentionPanel} */
@@ -36,14 +36,14 @@ export function comparePanel() {
   let heatMaps = [];
   let shownRequest = "";
   let latestNumber = 0;
-  const errorText = h("p", { class: "wrong", hidden: true });
+  const errorText = h("p", { class: "error", hidden: true });
   const fields = inputs();
   const views = Array.from({ length: 3 }, () => new HeatMap({ onSelect: (row, column) => setState({ row, column }) }));
   const titles = views.map(() => h("h3", {}));
   const sides = views.map((view, index) => h("div", { id: `side-${index}` }, titles[index], view.element));
   const heads = h("div", { class: "actions", id: "most-different" });
-  const lengthNote = h("p", { class: "note" }, t(TEXTS.unlike));
-  const body = h("div", { hidden: true }, heads, lengthNote, h("div", { class: "columns beside" }, sides));
+  const lengthNote = h("p", { class: "note" }, t(TEXTS.differentLengths));
+  const body = h("div", { hidden: true }, heads, lengthNote, h("div", { class: "columns side-by-side" }, sides));
   const element = panel(t(TEXTS.title), [fields.element, errorText, body], {
     svg: () => sideBySideSvg(t(TEXTS.title), heatMaps.length ? heatMaps : selection ? [selection.weights.get(selection.layer, selection.head)] : []),
     data: () => ({ sentences: [selection?.weights.trace.text, secondWeights?.trace.text], matrices: heatMaps.map(toJson) }),
@@ -79,9 +79,9 @@ export function comparePanel() {
     sides[2].hidden = !isSameSize;
     lengthNote.hidden = isSameSize;
     heatMaps.forEach((data, index) => views[index].show(data, [Math.min(row, data.rows.length - 1), Math.min(column, data.columns.length - 1)]));
-    replaceContent(heads, isSameSize && weights.layers === secondWeights.layers && [h("span", { class: "note" }, t(TEXTS.most, weights.rows.texts[row])),
+    replaceContent(heads, isSameSize && weights.layers === secondWeights.layers && [h("span", { class: "note" }, t(TEXTS.mostDifferent, weights.rows.texts[row])),
       ...mostDifferentHeads(weights, secondWeights, row).map(({ name, movedWeight, layer: headLayer, head: headIndex }) => h("button", {
-        type: "button", class: "outlined", "aria-label": t(TEXTS.go, name, formatPercent(movedWeight)), dataset: { head: name },
+        type: "button", class: "outlined", "aria-label": t(TEXTS.showHead, name, formatPercent(movedWeight)), dataset: { head: name },
         onclick: () => setState({ layer: headLayer, head: headIndex, row, column: "" }) }, `${name} · ${formatPercent(movedWeight)}`))]);
   }
 
@@ -114,7 +114,7 @@ function inputs() {
     model.value = getState("otherModel");
   }).catch(() => {});
   return {
-    element: h("div", { class: "compared" }, text, model, clear),
+    element: h("div", { class: "compare-fields" }, text, model, clear),
     show() {
       if (document.activeElement !== text) text.value = getState("other");
       model.value = getState("otherModel");
@@ -138,7 +138,7 @@ function subtract(first, second) {
 }
 
 /**
- * The heads in which most of a row's weight goes elsewhere.
+ * Return the heads in which the weights of a row differ most, with the share of weight that moves.
  * @param {AttentionWeights} first
  * @param {AttentionWeights} second
  * @param {number} row

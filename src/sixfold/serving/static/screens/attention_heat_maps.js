@@ -1,4 +1,4 @@
-/** All heads of one kind of attention as small pictures, and the one that is chosen as a matrix. */
+/** Heat maps of attention: all heads of one kind as thumbnails, and the selected head in full. */
 
 import { h, replaceContent } from "../dom.js";
 import { figureSvg, heatMapBody, heatMapCsv, heatMapSvg } from "../export.js";
@@ -13,22 +13,25 @@ import { getState, setState } from "../url_state.js";
 
 const TEXTS = {
   heads: { en: "All heads", zh: "全部注意力头" },
-  headsNote: { en: "Layers go down, heads across, both counted from 0. Choose with a click or the arrow keys.", zh: "自上而下为层，自左而右为头，均从 0 计数。点击或用方向键选择。" },
-  headsLabel: { en: "{0} layers of {1} heads; the arrow keys choose", zh: "{0} 层，每层 {1} 个头；用方向键选择" },
+  headsNote: {
+    en: "Rows are layers, columns are heads; both count from 0. Select with a click or the arrow keys.",
+    zh: "行是层，列是头，都从 0 开始编号。点击或用方向键选择。",
+  },
+  headsLabel: { en: "{0} layers of {1} heads; arrow keys select", zh: "{0} 层，每层 {1} 个头；用方向键选择" },
   head: { en: "layer {0}, head {1}", zh: "第 {0} 层，第 {1} 个头" },
   isOff: { en: "switched off", zh: "已关闭" },
-  isBest: { en: "aligns best", zh: "对齐最好" },
-  matrix: { en: "The chosen head", zh: "选中的头" },
-  matrixNote: { en: "{0}: each row asks, and its weights over the columns sum to 1.", zh: "{0}：每行是发问者，它对各列的权重之和为 1。" },
-  matrixLabel: { en: "Weights of {0}; the arrow keys move", zh: "{0} 的权重；用方向键移动" },
-  masked: { en: "masked: exactly 0", zh: "被遮蔽：恰为 0" },
+  isBest: { en: "best alignment", zh: "对齐最好" },
+  selectedHead: { en: "Selected head", zh: "选中的头" },
+  selectedHeadNote: { en: "{0}: each row is a query token; its weights over the columns sum to 1.", zh: "{0}：每行是一个查询词元，它对各列的权重之和为 1。" },
+  selectedHeadLabel: { en: "Weights of {0}; arrow keys move the selection", zh: "{0} 的权重；用方向键移动" },
+  masked: { en: "masked: exactly 0", zh: "被遮住：恰好为 0" },
   off: { en: "Switch this head off", zh: "关闭这个头" },
   on: { en: "Switch this head on", zh: "打开这个头" },
-  layerOff: { en: "Switch off all heads of layer {0}", zh: "关闭第 {0} 层所有头" },
-  allOn: { en: "All on", zh: "全部打开" },
+  layerOff: { en: "Switch off all heads of layer {0}", zh: "关闭第 {0} 层的所有头" },
+  allOn: { en: "Switch all heads on", zh: "打开所有头" },
 };
 
-/** @returns {string[]} names of the heads that are switched off */
+/** @returns {string[]} names of the disabled heads */
 export function disabledHeads() {
   return getState("off") ? getState("off").split(",") : [];
 }
@@ -39,7 +42,7 @@ export function headGridPanel() {
   let selection = null;
   /** @type {import("../head_grid.js").HeadGridData | null} */
   let gridData = null;
-  /** Heads that are pointed out, by name. */
+  /** Names of the highlighted heads. */
   let highlightedNames = new Set();
   const grid = new HeadGrid((layer, head) => setState({ layer, head, ...(selection && { row: selection.row }), column: "" }));
   const element = panel(t(TEXTS.heads), [grid.element], {
@@ -83,7 +86,7 @@ export function selectedHeadPanel() {
   const note = h("p", { class: "note" });
   const actions = h("div", { class: "actions" });
   const legend = h("div", { class: "legend" });
-  const element = panel(t(TEXTS.matrix), [note, actions, heatMap.element, legend], {
+  const element = panel(t(TEXTS.selectedHead), [note, actions, heatMap.element, legend], {
     svg: () => (selection ? heatMapSvg(selection.weights.get(selection.layer, selection.head)) : ""),
     data: async () => (selection ? heatMapCsv(await selection.weights.loadExactHead(selection.layer, selection.head)) : ""),
   });
@@ -97,8 +100,8 @@ export function selectedHeadPanel() {
       const data = weights.get(layer, head);
       heatMap.show(data, [row, column]);
       if (isSame) return;
-      heatMap.canvas.setAttribute("aria-label", t(TEXTS.matrixLabel, data.label));
-      note.textContent = t(TEXTS.matrixNote, data.label);
+      heatMap.canvas.setAttribute("aria-label", t(TEXTS.selectedHeadLabel, data.label));
+      note.textContent = t(TEXTS.selectedHeadNote, data.label);
       replaceContent(actions, ablationButtons(weights, layer, head));
       replaceContent(legend, h("span", {}, "0"), h("span", { class: "ramp", style: { background: `linear-gradient(to right, ${[0, 0.2, 0.4, 0.6, 0.8, 1].map(sequentialColour).join(", ")})` } }), h("span", {}, "1"),
         data.isUnmasked && h("span", { class: "masked" }), data.isUnmasked && h("span", {}, t(TEXTS.masked)));
@@ -107,7 +110,7 @@ export function selectedHeadPanel() {
 }
 
 /**
- * Buttons that switch heads off and on.
+ * Return buttons that switch heads off and on.
  * @param {Weights} weights
  * @param {number} layer
  * @param {number} head
@@ -119,7 +122,7 @@ function ablationButtons(weights, layer, head) {
   const isOff = disabled.includes(name);
   const setDisabled = (/** @type {string[]} */ names) => () => setState({ off: [...new Set(names)].sort().join(",") });
   const button = (/** @type {string} */ id, /** @type {string} */ text, /** @type {string[]} */ names, isDisabled = false) =>
-    h("button", { type: "button", class: "outlined", dataset: { does: id }, disabled: isDisabled, onclick: setDisabled(names) }, text);
+    h("button", { type: "button", class: "outlined", dataset: { action: id }, disabled: isDisabled, onclick: setDisabled(names) }, text);
   return [
     button("head", t(isOff ? TEXTS.on : TEXTS.off), isOff ? disabled.filter((item) => item !== name) : [...disabled, name]),
     button("layer", t(TEXTS.layerOff, layer), [...disabled, ...layerHeads], layerHeads.every((item) => disabled.includes(item))),
@@ -157,7 +160,7 @@ function gridJson(weights) {
 }
 
 /**
- * Several matrices beside each other in one picture.
+ * Return several heat maps side by side as one SVG file.
  * @param {string} title
  * @param {import("../heat_map.js").HeatMapData[]} heatMaps
  */

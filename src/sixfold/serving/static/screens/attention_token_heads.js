@@ -1,4 +1,4 @@
-/** One token across all heads: what each head of each layer looks at most when it asks. */
+/** One token across all heads: the key with the largest weight in each head. */
 
 import { escapeXml, h, replaceContent } from "../dom.js";
 import { figureSvg } from "../export.js";
@@ -14,7 +14,7 @@ import { indexOfMax } from "./attention_weights.js";
 
 const TEXTS = {
   title: { en: "One token across all heads", zh: "一个词元，全部的头" },
-  note: { en: "What each head looks at most when “{0}” asks, and with which weight.", zh: "当“{0}”发问时，每个头看得最多的是什么，权重多大。" },
+  note: { en: "The token that each head attends to most for the query “{0}”, and its weight.", zh: "对查询词元“{0}”，每个头最关注的词元及其权重。" },
   layer: { en: "layer", zh: "层" },
   head: { en: "head", zh: "头" },
 };
@@ -52,7 +52,7 @@ export function tokenHeadsPanel() {
       h("button", { type: "button", tabindex: -1, "aria-pressed": "false", dataset: { layer, head }, onclick: () => selection && setState({ layer, head, row: selection.row, column: "" }) },
         h("span", {}), " ", h("small", {}))));
     const header = h("tr", {}, h("th", { scope: "col" }, t(TEXTS.layer)), cells[0].map((_, head) => h("th", { scope: "col" }, `${t(TEXTS.head)} ${head}`)));
-    return h("table", { class: "most", onkeydown: moveSelection }, h("thead", {}, header),
+    return h("table", { class: "token-heads", onkeydown: moveSelection }, h("thead", {}, header),
       h("tbody", {}, cells.map((row, layer) => h("tr", {}, h("th", { scope: "row" }, layer), row.map((button) => h("td", {}, button))))));
   }
 

@@ -1,4 +1,4 @@
-/** The weights of one kind of attention, of all layers and heads, by pieces or joined into words. */
+/** The weights of one kind of attention for all layers and heads, by token or joined into words. */
 
 import { attentionPath, axisLabels, fetchArrays } from "../api.js";
 import { maskAllows } from "../safetensors.js";
@@ -8,17 +8,17 @@ import { maskAllows } from "../safetensors.js";
 /** @typedef {import("../api.js").Trace} Trace */
 /** @typedef {import("../heat_map.js").HeatMapData} MatrixData */
 /**
- * @typedef {object} Selection What every part of the screen is told to show.
+ * @typedef {object} Selection What the panels of the screen show.
  * @property {AttentionWeights} weights
  * @property {number} layer
  * @property {number} head
- * @property {number} row that asks
- * @property {number} column that is looked at
+ * @property {number} row query position
+ * @property {number} column key position
  */
 /** @typedef {{element: HTMLElement, show: (shown: Selection) => void}} AttentionPanel */
 
 /**
- * The pieces of each row and of each column, and what these are called.
+ * Return the labels of rows and columns, and the token positions that each row and column stands for.
  * @param {Trace} trace
  * @param {Kind} kind
  * @param {boolean} byWord
@@ -51,12 +51,12 @@ export class AttentionWeights {
     this.columns = columns;
     /** @type {Map<string, MatrixData>} */
     this.heatMaps = new Map();
-    /** Rows whose numbers have come in 32 bits. @type {Set<number>} */
+    /** Rows whose weights were loaded as 32-bit numbers. @type {Set<number>} */
     this.exactRows = new Set();
   }
 
   /**
-   * All of them in one question, in 16 bits.
+   * Load the weights of all layers and heads in one request, as 16-bit numbers.
    * @param {Asked} request
    * @param {Trace} trace
    * @param {Kind} kind
@@ -80,7 +80,7 @@ export class AttentionWeights {
   }
 
   /**
-   * As the model made them: a row for each piece that asks.
+   * Return the weights of one head by token: queries × keys.
    * @param {number} layer
    * @param {number} head
    */
@@ -117,7 +117,7 @@ export class AttentionWeights {
   }
 
   /**
-   * The mean of a word's rows, the sum of its columns.
+   * Join token weights into words: the mean over the rows of a word, the sum over its columns.
    * @param {Float32Array} tokenWeights
    */
   joinWords(tokenWeights) {
@@ -133,7 +133,7 @@ export class AttentionWeights {
   }
 
   /**
-   * The numbers of one row of all layers and heads again, in 32 bits.
+   * Load one row of all layers and heads again, as 32-bit numbers.
    * @param {number} row
    */
   async loadExactRow(row) {
@@ -155,7 +155,7 @@ export class AttentionWeights {
   }
 
   /**
-   * One head in 32 bits, for what is saved.
+   * Load one head as 32-bit numbers, for export.
    * @param {number} layer
    * @param {number} head
    */
@@ -167,7 +167,7 @@ export class AttentionWeights {
   }
 
   /**
-   * One row of a head.
+   * Return one row of a head.
    * @param {number} layer
    * @param {number} head
    * @param {number} row
@@ -179,7 +179,7 @@ export class AttentionWeights {
 }
 
 /**
- * Where the largest number is.
+ * Return the index of the largest number.
  * @param {Float32Array} numbers
  */
 export function indexOfMax(numbers) {
@@ -189,11 +189,11 @@ export function indexOfMax(numbers) {
 }
 
 /**
- * The place of a piece, counted as rows are now, when they are joined into words or taken apart.
+ * Convert a row or column index when tokens are joined into words, or split again.
  * @param {AttentionWeights} weights
  * @param {"rows" | "columns"} side
  * @param {number} index
- * @param {boolean} byWord what they shall be
+ * @param {boolean} byWord the new unit: words or tokens
  */
 export function convertIndex(weights, side, index, byWord) {
   const token = weights[side].groups[index]?.[0] ?? 0;

@@ -1,4 +1,4 @@
-/** How a translation is written: step by step, by its logits, along a beam, with a teacher and without. */
+/** The decode screen: a translation step by step, with next-token probabilities, the beam tree and teacher forcing. */
 
 import { announce, h, replaceContent } from "../dom.js";
 import { tableSvg, toCsv } from "../export.js";
@@ -23,19 +23,19 @@ export const TITLE = { en: "Decode", zh: "解码" };
 
 const TEXTS = {
   lead: {
-    en: "The decoder writes one piece at a time. Each time it gives every piece of the vocabulary a number, the softmax makes them probabilities, and a search chooses.",
-    zh: "解码器一次写一个词元：每一步给词表里的每个词元打分，softmax 把分数变成概率，再由搜索来选择。",
+    en: "The decoder writes one token at a time. At each step it gives every token of the vocabulary a score, softmax turns the scores into probabilities, and the search picks tokens.",
+    zh: "解码器每次写出一个词元：每一步给词表中的每个词元打分，softmax 把分数变成概率，再由搜索挑选词元。",
   },
   title: { en: "The translation so far", zh: "目前的译文" },
-  note: { en: "Pieces after the current step are not written yet; the model cannot see them.", zh: "当前步之后的词元还没有写出，模型看不到它们。" },
+  note: { en: "Tokens after the current step are not written yet; the model cannot see them.", zh: "当前步之后的词元还没有写出，模型看不到它们。" },
   step: { en: "Step", zh: "步" },
   of: { en: "{0} of {1}", zh: "第 {0} 步，共 {1} 步" },
-  before: { en: "Previous step", zh: "上一步" },
+  previous: { en: "Previous step", zh: "上一步" },
   next: { en: "Next step", zh: "下一步" },
   play: { en: "Play", zh: "播放" },
   pause: { en: "Pause", zh: "暂停" },
-  pieces: { en: "Pieces of the translation", zh: "译文的词元" },
-  told: { en: "Step {0}: reads {1}, writes {2} with probability {3}", zh: "第 {0} 步：读入 {1}，写出 {2}，概率 {3}" },
+  tokens: { en: "Tokens of the translation", zh: "译文的词元" },
+  announcement: { en: "Step {0}: reads {1}, writes {2} with probability {3}", zh: "第 {0} 步：读入 {1}，写出 {2}，概率 {3}" },
   read: { en: "reads", zh: "读入" },
   wrote: { en: "writes", zh: "写出" },
   probability: { en: "probability", zh: "概率" },
@@ -60,9 +60,9 @@ export function mount(root) {
   };
 }
 
-// --- The step that is looked at: a slider, and the translation as far as it is written.
+// --- the current step: a slider, and the translation so far -------------------------------------------------------------
 
-const STEP_MILLISECONDS = 900; // milliseconds a step is shown for when playing
+const STEP_MILLISECONDS = 900; // how long each step is shown when playing
 
 /** @returns {DecodePanel} */
 export function stepsPanel() {
@@ -71,17 +71,17 @@ export function stepsPanel() {
   let timer = 0;
   const slider = h("input", { type: "range", min: 0, max: 0, id: "step", oninput: () => goTo(Number(slider.value)) });
   const stepText = h("output", { for: "step", class: "number" });
-  const play = h("button", { type: "button", class: "quiet", id: "play", onclick: () => (timer ? pause() : start()) }, t(TEXTS.play));
-  const tokenList = h("div", { class: "so-far" });
+  const play = h("button", { type: "button", class: "subtle", id: "play", onclick: () => (timer ? pause() : start()) }, t(TEXTS.play));
+  const tokenList = h("div", { class: "translation-so-far" });
   const move = (/** @type {number} */ by) => {
     pause();
     goTo(stateIndex("step", 0, stepCount()) + by);
   };
   const element = panel(t(TEXTS.title), [
     h("div", { class: "stepper" },
-      h("button", { type: "button", class: "quiet", id: "before", "aria-label": t(TEXTS.before), onclick: () => move(-1) }, "←"),
+      h("button", { type: "button", class: "subtle", id: "before", "aria-label": t(TEXTS.previous), onclick: () => move(-1) }, "←"),
       h("label", {}, h("span", { class: "note" }, t(TEXTS.step)), slider), stepText,
-      h("button", { type: "button", class: "quiet", id: "next", "aria-label": t(TEXTS.next), onclick: () => move(1) }, "→"), play),
+      h("button", { type: "button", class: "subtle", id: "next", "aria-label": t(TEXTS.next), onclick: () => move(1) }, "→"), play),
     tokenList,
   ], { svg: () => tableSvg(t(TEXTS.title), rows().map((row) => row.map((cell) => (typeof cell === "number" ? formatNumber(cell) : cell)))), data: () => toCsv(rows()) }, t(TEXTS.note));
 
@@ -122,13 +122,13 @@ export function stepsPanel() {
     slider.value = String(step);
     stepText.textContent = t(TEXTS.of, step, stepCount() - 1);
     const isInside = tokenList.contains(document.activeElement);
-    replaceContent(tokenList, tokenRadioGroup(t(TEXTS.pieces), trace.predicted.texts, step, (chosen) => goTo(chosen), (position, button) => button.classList.toggle("future", position > step)));
+    replaceContent(tokenList, tokenRadioGroup(t(TEXTS.tokens), trace.predicted.texts, step, (chosen) => goTo(chosen), (position, button) => button.classList.toggle("future", position > step)));
     if (isInside) /** @type {HTMLElement | null} */ (tokenList.querySelector("[aria-checked=true]"))?.focus();
   }
 
   function announceStep() {
     const [number, step] = [stateIndex("step", 0, stepCount()), trace?.steps[stateIndex("step", 0, stepCount())]];
-    if (step) announce(t(TEXTS.told, number, step.read, step.wrote, formatNumber(step.probability)));
+    if (step) announce(t(TEXTS.announcement, number, step.read, step.wrote, formatNumber(step.probability)));
   }
 
   return {

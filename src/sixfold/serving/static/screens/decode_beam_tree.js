@@ -1,4 +1,4 @@
-/** Beam search as a tree that grows from left to right; one node is looked at. */
+/** The beam tree: beam search as a tree that grows from left to right, with one selected node. */
 
 import { exploreRequest, fetchExplorer } from "../api.js";
 import { announce, debounce, h, replaceContent, s } from "../dom.js";
@@ -12,28 +12,31 @@ import { getState, setState, stateIndex } from "../url_state.js";
 /** @typedef {{nodes: BeamNode[], hypotheses: {text: string, score: number}[]}} BeamTree */
 
 const TEXTS = {
-  title: { en: "The beam", zh: "集束搜索" },
+  title: { en: "Beam tree", zh: "集束搜索树" },
   note: {
-    en: "At every step the beam keeps its best beginnings. A node tells a piece and its log-probability; the sum along a path, divided by its length, is the score.",
-    zh: "每一步，集束只保留最好的几个开头。节点上是词元和它的对数概率；沿路径求和再除以长度，就是得分。",
+    en: "At every step the beam keeps the best partial translations. A node shows a token and its log-probability. The sum along a path, divided by its length, is the score.",
+    zh: "每一步，集束只保留得分最高的几个部分译文。节点上是词元和它的对数概率；沿路径求和再除以长度，就是得分。",
   },
-  beam: { en: "Beam", zh: "集束宽度" },
-  pruned: { en: "Show what was pruned", zh: "显示被剪掉的分支" },
-  tree: { en: "Tree of the search. Left and right go to the parent and to the best child, up and down to the others of the step.", zh: "搜索树。左右键到父节点和最佳子节点，上下键到同一步的其他节点。" },
-  keys: { en: "← parent, → child, ↑ ↓ the others of the step", zh: "← 父节点，→ 子节点，↑ ↓ 同一步的其他节点" },
+  beam: { en: "Beam size", zh: "集束宽度" },
+  showPruned: { en: "Show pruned branches", zh: "显示被剪掉的分支" },
+  tree: {
+    en: "Search tree. Left and right go to the parent and to the best child; up and down go to other nodes of the step.",
+    zh: "搜索树。左右键到父节点和最佳子节点，上下键到同一步的其他节点。",
+  },
+  keys: { en: "← parent, → child, ↑ ↓ same step", zh: "← 父节点，→ 子节点，↑ ↓ 同一步" },
   wait: { en: "Searching…", zh: "搜索中…" },
-  told: { en: "{0}: log p {1}, total {2}, score {3}; {4}", zh: "{0}：log p {1}，总和 {2}，得分 {3}；{4}" },
-  best: { en: "on the winning path", zh: "在获胜路径上" },
+  nodeDescription: { en: "{0}: log p {1}, total {2}, score {3}; {4}", zh: "{0}：log p {1}，总和 {2}，得分 {3}；{4}" },
+  best: { en: "on the best path", zh: "在最佳路径上" },
   kept: { en: "kept", zh: "保留" },
-  cut: { en: "pruned", zh: "剪掉" },
+  pruned: { en: "pruned", zh: "剪掉" },
   ended: { en: "ended", zh: "已结束" },
-  found: { en: "Finished hypotheses, best first", zh: "完成的译文，最好的在前" },
+  hypotheses: { en: "Finished hypotheses, best first", zh: "完成的译文，最好的在前" },
   text: { en: "Translation", zh: "译文" },
   score: { en: "Score", zh: "得分" },
 };
 
 /** @type {Record<Fate, import("../page_text.js").BilingualText>} */
-const FATES = { kept: TEXTS.kept, pruned: TEXTS.cut, ended: TEXTS.ended };
+const FATES = { kept: TEXTS.kept, pruned: TEXTS.pruned, ended: TEXTS.ended };
 
 /** @returns {import("./decode.js").DecodePanel} */
 export function beamTreePanel() {
@@ -45,13 +48,13 @@ export function beamTreePanel() {
   const beam = h("input", { type: "range", id: "beam", min: 1, max: 8, step: 1, oninput: () => setState({ beam: beam.value }) });
   const beamSize = h("output", { for: "beam", class: "number" });
   const showPruned = h("input", { type: "checkbox", id: "pruned", checked: true, onchange: () => updateLayout() });
-  const nodeText = h("output", { class: "told", id: "node" });
+  const nodeText = h("output", { class: "node-description", id: "node" });
   const canvas = h("div", { class: "beam-tree", id: "tree", tabindex: 0, role: "img", "aria-label": t(TEXTS.tree), onkeydown: moveSelection });
   const viewport = h("div", { class: "scroll" }, canvas);
   const hypotheses = h("table", { id: "hypotheses" });
   const element = panel(t(TEXTS.title), [
-    h("div", { class: "controls beam-controls" }, h("label", {}, t(TEXTS.beam), beam, beamSize), h("label", {}, showPruned, t(TEXTS.pruned)), h("span", { class: "note" }, t(TEXTS.keys))),
-    viewport, nodeText, h("h3", {}, t(TEXTS.found)), h("div", { class: "scroll short-list", tabindex: 0, role: "region", "aria-label": t(TEXTS.found) }, hypotheses),
+    h("div", { class: "controls beam-controls" }, h("label", {}, t(TEXTS.beam), beam, beamSize), h("label", {}, showPruned, t(TEXTS.showPruned)), h("span", { class: "note" }, t(TEXTS.keys))),
+    viewport, nodeText, h("h3", {}, t(TEXTS.hypotheses)), h("div", { class: "scroll hypothesis-list", tabindex: 0, role: "region", "aria-label": t(TEXTS.hypotheses) }, hypotheses),
   ], { svg: () => (tree && treeLayout ? serializeSvg(drawTree(tree.nodes, treeLayout, selected)) : "<svg/>"), data: () => tree ?? {} }, t(TEXTS.note));
 
   viewport.addEventListener("scroll", () => requestAnimationFrame(draw));
@@ -85,7 +88,7 @@ export function beamTreePanel() {
     selectNode(selected, false);
   }
 
-  /** The node on the winning path that was written at the current step. */
+  /** Return the node of the best path that was written at the current step. */
   function bestNodeOfStep() {
     const step = Number(getState("step")) + 1;
     return tree?.nodes.find((node) => node.is_best && node.step === step)?.id ?? null;
@@ -105,7 +108,7 @@ export function beamTreePanel() {
     showNode(selected);
   }
 
-  /** Only what can be seen: a long sentence has thousands of nodes. */
+  /** Draw the visible steps only: a long sentence has thousands of nodes. */
   function draw() {
     if (!tree || !treeLayout) return;
     const first = Math.floor(viewport.scrollLeft / STEP_WIDTH) - 1;
@@ -123,7 +126,7 @@ export function beamTreePanel() {
     const node = tree?.nodes[id ?? -1];
     if (!node) return "";
     const fate = node.is_best ? `${t(TEXTS.best)}, ${t(FATES[node.fate])}` : t(FATES[node.fate]);
-    return t(TEXTS.told, node.text, formatNumber(node.logprob), formatNumber(node.total), formatNumber(node.score), fate);
+    return t(TEXTS.nodeDescription, node.text, formatNumber(node.logprob), formatNumber(node.total), formatNumber(node.score), fate);
   }
 
   /** @param {number | null} id */
@@ -188,11 +191,11 @@ export function beamTreePanel() {
   };
 }
 
-// --- Where the nodes of a beam stand, and their picture: a column for each step, the likeliest on top.
+// --- layout and drawing: one column per step, the most likely node on top -----------------------------------------------
 
 /** @typedef {{positions: Map<number, {x: number, y: number}>, width: number, height: number, steps: number}} TreeLayout */
 
-export const STEP_WIDTH = 152; // of a step
+export const STEP_WIDTH = 152; // CSS pixels per step
 const [NODE_WIDTH, NODE_HEIGHT, ROW_HEIGHT, MARGIN] = [120, 32, 44, 8];
 
 /**
@@ -214,17 +217,17 @@ export function layoutTree(nodes, includesPruned) {
 }
 
 /**
- * Colours are the page's variables.
+ * Draw the tree. Colours are CSS variables of the page.
  * @param {BeamNode[]} nodes
  * @param {TreeLayout} treeLayout
  * @param {number} selected
- * @param {[number, number]} [steps] only those from … to …
+ * @param {[number, number]} [steps] first and last step to draw
  */
 export function drawTree(nodes, treeLayout, selected, steps = [0, treeLayout.steps]) {
   const visible = nodes.filter((node) => treeLayout.positions.has(node.id) && node.step >= steps[0] && node.step <= steps[1]);
   const children = visible.filter((node) => node.parent >= 0).sort((first, second) => Number(first.is_best) - Number(second.is_best));
   return s("svg", { xmlns: "http://www.w3.org/2000/svg", width: treeLayout.width, height: treeLayout.height, "font-size": 13, "font-family": "var(--sans)", "aria-hidden": "true" },
-    s("rect", { width: "100%", height: "100%", fill: "var(--card)" }),
+    s("rect", { width: "100%", height: "100%", fill: "var(--surface)" }),
     children.map((node) => drawEdge(node, treeLayout)), visible.map((node) => drawNode(node, treeLayout, node.id === selected)));
 }
 
@@ -238,7 +241,7 @@ function drawEdge(node, treeLayout) {
   const [x, y, middle] = [from.x + NODE_WIDTH, from.y + NODE_HEIGHT / 2, (from.x + NODE_WIDTH + to.x) / 2];
   return s("path", {
     d: `M${x} ${y}C${middle} ${y} ${middle} ${to.y + NODE_HEIGHT / 2} ${to.x} ${to.y + NODE_HEIGHT / 2}`, fill: "none",
-    stroke: node.is_best ? "var(--accent)" : node.fate === "pruned" ? "var(--line)" : "var(--ink-2)",
+    stroke: node.is_best ? "var(--accent)" : node.fate === "pruned" ? "var(--line)" : "var(--ink-muted)",
     "stroke-width": node.is_best ? 3 : 1, "stroke-dasharray": node.fate === "pruned" ? "3 3" : null,
   });
 }
@@ -251,15 +254,15 @@ function drawEdge(node, treeLayout) {
 function drawNode(node, treeLayout, isSelected) {
   const { x, y } = /** @type {{x: number, y: number}} */ (treeLayout.positions.get(node.id));
   const isPruned = node.fate === "pruned";
-  const textColour = node.is_best ? "var(--on-accent)" : isPruned ? "var(--ink-2)" : "var(--ink)";
+  const textColour = node.is_best ? "var(--on-accent)" : isPruned ? "var(--ink-muted)" : "var(--ink)";
   const logprob = node.parent < 0 ? "" : node.logprob.toFixed(2).replace("-", "−");
   return s("g", { "data-node": node.id, "data-fate": node.fate, "data-best": node.is_best ? "true" : null, transform: `translate(${x} ${y})` },
     s("rect", {
-      width: NODE_WIDTH, height: NODE_HEIGHT, rx: 8, fill: node.is_best ? "var(--accent)" : "var(--card)",
-      stroke: isSelected ? "var(--accent-2)" : node.is_best ? "var(--accent)" : isPruned ? "var(--line)" : "var(--ink-2)",
+      width: NODE_WIDTH, height: NODE_HEIGHT, rx: 8, fill: node.is_best ? "var(--accent)" : "var(--surface)",
+      stroke: isSelected ? "var(--highlight)" : node.is_best ? "var(--accent)" : isPruned ? "var(--line)" : "var(--ink-muted)",
       "stroke-width": isSelected ? 3 : 1, "stroke-dasharray": isPruned && !isSelected ? "3 3" : null,
     }),
     s("text", { x: 10, y: 21, fill: textColour }, truncate(node.text, 14 - textWidth(logprob))),
     s("text", { x: NODE_WIDTH - 10, y: 21, fill: textColour, "text-anchor": "end" }, logprob),
-    node.fate === "ended" && s("rect", { x: NODE_WIDTH + 4, y: 8, width: 4, height: NODE_HEIGHT - 16, rx: 2, fill: node.is_best ? "var(--accent)" : "var(--ink-2)" }));
+    node.fate === "ended" && s("rect", { x: NODE_WIDTH + 4, y: 8, width: 4, height: NODE_HEIGHT - 16, rx: 2, fill: node.is_best ? "var(--accent)" : "var(--ink-muted)" }));
 }

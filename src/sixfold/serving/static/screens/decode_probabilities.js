@@ -1,4 +1,4 @@
-/** One step: the logits of the likeliest pieces, what the softmax makes of them, and where sampling would cut. */
+/** Next-token probabilities at one step: logits, softmax with temperature, and the cut-offs of top-k and top-p sampling. */
 
 import { exploreRequest, fetchArrays } from "../api.js";
 import { h, replaceContent } from "../dom.js";
@@ -11,26 +11,26 @@ import { getState, setState, stateIndex } from "../url_state.js";
 const TEXTS = {
   title: { en: "Logits, softmax, choice", zh: "分数、softmax 与选择" },
   temperature: { en: "Temperature", zh: "温度" },
-  topK: { en: "Top-k", zh: "取前 k 个" },
-  topP: { en: "Top-p", zh: "概率和到 p" },
-  piece: { en: "Piece", zh: "词元" },
+  topK: { en: "Top-k", zh: "前 k 个（top-k）" },
+  topP: { en: "Top-p", zh: "累积概率 p（top-p）" },
+  token: { en: "Token", zh: "词元" },
   logit: { en: "Logit z", zh: "分数 z" },
   probability: { en: "Probability", zh: "概率" },
   written: { en: "written", zh: "已写出" },
   greedy: { en: "greedy", zh: "贪心" },
-  cutK: { en: "top-k = {0}: sampling keeps what stands above", zh: "top-k = {0}：采样只保留以上词元" },
-  cutP: { en: "top-p = {0}: sampling keeps {1} above", zh: "top-p = {0}：采样保留以上 {1} 个" },
-  beyond: { en: "top-p = {0} keeps {1} pieces, more than are shown", zh: "top-p = {0} 会保留 {1} 个词元，多于此处所列" },
-  wrote: { en: "What was written", zh: "写出的词元" },
-  rank: { en: "Rank of it (0 is the likeliest)", zh: "它的排名（0 为最可能）" },
-  entropy: { en: "Entropy of all {0} probabilities", zh: "全部 {0} 个概率的熵" },
+  cutK: { en: "top-k = {0}: sampling keeps the tokens above", zh: "top-k = {0}：采样只保留以上词元" },
+  cutP: { en: "top-p = {0}: sampling keeps the {1} tokens above", zh: "top-p = {0}：采样保留以上 {1} 个词元" },
+  beyond: { en: "top-p = {0} keeps {1} tokens, more than are shown", zh: "top-p = {0} 会保留 {1} 个词元，超过这里列出的数量" },
+  wrote: { en: "Written token", zh: "写出的词元" },
+  rank: { en: "Rank (0 is the most likely)", zh: "排名（0 为最可能）" },
+  entropy: { en: "Entropy over all {0} tokens", zh: "全部 {0} 个词元的熵" },
   bits: { en: "{0} bits", zh: "{0} 比特" },
 };
 
 /** @typedef {{text: string, rank: number, logit: number, probability: number, isWritten: boolean}} TokenRow */
 
 /**
- * All probabilities at this temperature; in 64 bits, as JavaScript counts.
+ * Return all probabilities at this temperature, in 64-bit floats.
  * @param {Float32Array} logits
  * @param {number} temperature
  */
@@ -87,11 +87,11 @@ export function probabilitiesPanel() {
       fact(t(TEXTS.wrote), step.wrote, "wrote"), fact(t(TEXTS.rank), String(step.rank), "rank"),
       fact(t(TEXTS.entropy, logits.length.toLocaleString("en")), t(TEXTS.bits, formatNumber(bits)), "entropy"));
     replaceContent(bars,
-      h("thead", {}, h("tr", {}, [TEXTS.piece, TEXTS.logit, TEXTS.probability].map((title) => h("th", { scope: "col" }, t(title))))),
+      h("thead", {}, h("tr", {}, [TEXTS.token, TEXTS.logit, TEXTS.probability].map((title) => h("th", { scope: "col" }, t(title))))),
       h("tbody", {}, tableRows(nucleusSize(probabilities, Number(getState("topP"))))));
   }
 
-  /** @param {number} nucleusSize how many pieces top-p keeps */
+  /** @param {number} nucleusSize number of tokens that top-p keeps */
   function tableRows(nucleusSize) {
     const maxLogit = Math.max(...rows.map((row) => Math.abs(row.logit)), 1e-9);
     const maxProbability = Math.max(...rows.map((row) => row.probability), 1e-9);
@@ -111,12 +111,12 @@ export function probabilitiesPanel() {
 
   /** @returns {(string | number)[][]} */
   function cells() {
-    return [[t(TEXTS.rank), t(TEXTS.piece), t(TEXTS.logit), t(TEXTS.probability)], ...rows.map((row) => [row.rank, row.text, row.logit, row.probability])];
+    return [[t(TEXTS.rank), t(TEXTS.token), t(TEXTS.logit), t(TEXTS.probability)], ...rows.map((row) => [row.rank, row.text, row.logit, row.probability])];
   }
 
   function svg() {
     const [maxLogit, maxProbability] = [Math.max(...rows.map((row) => Math.abs(row.logit))), Math.max(...rows.map((row) => row.probability))];
-    return tableSvg(`${t(TEXTS.title)} · T = ${getState("temperature")}`, [[t(TEXTS.piece), t(TEXTS.logit), t(TEXTS.probability)],
+    return tableSvg(`${t(TEXTS.title)} · T = ${getState("temperature")}`, [[t(TEXTS.token), t(TEXTS.logit), t(TEXTS.probability)],
       ...rows.map((row) => [row.text, { text: formatNumber(row.logit), fraction: Math.abs(row.logit) / maxLogit }, { text: formatNumber(row.probability), fraction: row.probability / maxProbability }])]);
   }
 
@@ -135,7 +135,7 @@ export function probabilitiesPanel() {
 }
 
 /**
- * How many of the likeliest are needed to reach this share.
+ * Return how many of the most likely tokens are needed to reach this total probability.
  * @param {Float64Array} probabilities
  * @param {number} share
  */
@@ -172,7 +172,7 @@ function slider(name, label, min, max, step) {
  */
 function barCell(value, fraction, isNegative) {
   return h("td", { dataset: { value } }, h("div", { class: "bar-cell" },
-    h("span", { class: "rail" }, h("span", { class: isNegative ? "fill negative" : "fill", style: { width: `${(100 * fraction).toFixed(2)}%` } })),
+    h("span", { class: "bar-track" }, h("span", { class: isNegative ? "bar-fill negative" : "bar-fill", style: { width: `${(100 * fraction).toFixed(2)}%` } })),
     h("span", { class: "number" }, formatNumber(value))));
 }
 

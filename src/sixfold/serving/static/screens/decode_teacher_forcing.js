@@ -1,4 +1,4 @@
-/** The translation as a teacher dictates it, what the model would have written at each place, and what it writes alone. */
+/** Teacher forcing compared with free running: the given translation, the model's choice at each step, and its own output. */
 
 import { exploreRequest, fetchExplorer } from "../api.js";
 import { h, replaceContent } from "../dom.js";
@@ -8,27 +8,27 @@ import { panel } from "../panel.js";
 import { getState, stateIndex } from "../url_state.js";
 
 const TEXTS = {
-  title: { en: "With a teacher and without", zh: "有教师与无教师" },
+  title: { en: "Teacher forcing and free running", zh: "教师强制与自由运行" },
   own: {
-    en: "No translation is given above, so the teacher dictates what the model's own beam search found. Give one to see where the model would have gone another way.",
-    zh: "上面没有给定译文，所以教师念的是模型自己用集束搜索找到的译文。填入一个译文，就能看到模型在哪里会走另一条路。",
+    en: "No translation is given above, so the model reads the translation that its own beam search found. Enter one above to see where the model would choose other tokens.",
+    zh: "上面没有指定译文，所以模型读入的是自己用集束搜索得到的译文。在上面填入一个译文，就能看到模型在哪里会选择别的词元。",
   },
   given: {
-    en: "The teacher dictates the translation that is given above, whatever the model would have said.",
-    zh: "教师逐个念出上面给定的译文，不管模型本来想写什么。",
+    en: "At every step the model reads the translation that is given above, whatever it would have chosen itself.",
+    zh: "每一步模型读入的都是上面指定的译文，不管它自己会选什么。",
   },
   exposure: {
-    en: "Teacher forcing, as in training: at every step the model reads the right past. Running free it reads what it wrote itself, so one early slip changes every step after it; as it never learnt from its own mistakes, this gap is called exposure bias.",
-    zh: "教师强制即训练时的做法：每一步读到的都是正确的前文。自由运行时模型读的是自己写的内容，早期的一个偏差会改变之后的每一步；训练中它从未见过自己的错误，这一差距称为曝光偏差。",
+    en: "With teacher forcing, as in training, the model reads the correct past at every step. Running free, it reads its own output, so one early error changes every step after it. In training it never saw its own errors; this gap is called exposure bias.",
+    zh: "教师强制就是训练时的做法：每一步读入的都是正确的前文。自由运行时，模型读入的是自己的输出，早期的一个错误会影响之后的每一步。训练中它从未见过自己的错误，这一差距称为曝光偏差。",
   },
   step: { en: "Step", zh: "步" },
-  teacher: { en: "The teacher wrote", zh: "教师写的" },
-  model: { en: "The model would have written", zh: "模型会写的" },
-  free: { en: "The model running free", zh: "模型自由运行" },
+  teacher: { en: "Given token", zh: "给定的词元" },
+  model: { en: "Model's choice", zh: "模型会选的词元" },
+  free: { en: "Free running", zh: "自由运行" },
   rank: { en: "rank {0}", zh: "排名 {0}" },
-  wait: { en: "Working…", zh: "计算中…" },
-  table: { en: "Steps with a teacher and without", zh: "有教师与无教师的各步" },
-  says: { en: "Running free it says: {0}", zh: "自由运行的译文：{0}" },
+  wait: { en: "Working…", zh: "正在计算…" },
+  table: { en: "Steps with teacher forcing and free running", zh: "教师强制与自由运行的各步" },
+  freeTranslation: { en: "Free-running translation: {0}", zh: "自由运行的译文：{0}" },
 };
 
 /** @typedef {{text: string, probability: number, rank: number, differs: boolean}} StepCell */
@@ -75,20 +75,20 @@ export function teacherForcingPanel() {
   function draw() {
     if (!trace) return replaceContent(table), replaceContent(freeRunText);
     note.textContent = t(getState("given") ? TEXTS.given : TEXTS.own);
-    freeRunText.textContent = freeRun ? t(TEXTS.says, joinTokens(freeRun.steps)) : t(TEXTS.wait);
+    freeRunText.textContent = freeRun ? t(TEXTS.freeTranslation, joinTokens(freeRun.steps)) : t(TEXTS.wait);
     const currentStep = stateIndex("step", 0, trace.steps.length);
     const steps = Array.from({ length: columnCount() }, (_, step) => step);
     replaceContent(table,
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t(TEXTS.step)),
-        steps.map((step) => h("th", { scope: "col", class: step === currentStep ? "here" : "" }, step)))),
+        steps.map((step) => h("th", { scope: "col", class: step === currentStep ? "current" : "" }, step)))),
       h("tbody", {}, namedLines().map(([name, cells], line) => h("tr", { dataset: { line } }, h("th", { scope: "row" }, name), steps.map((step) => {
         const cell = cells[step];
-        return h("td", { class: `${cell?.differs ? "differs" : ""} ${step === currentStep ? "here" : ""}` },
+        return h("td", { class: `${cell?.differs ? "differs" : ""} ${step === currentStep ? "current" : ""}` },
           cell && [h("span", { class: "cell-word" }, cell.text), h("span", { class: "note" }, `${formatNumber(Number(cell.probability.toFixed(3)))}${line === 0 ? ` · ${t(TEXTS.rank, cell.rank)}` : ""}`)]);
       })))));
   }
 
-  /** @returns {(string | number)[][]} a row for each step */
+  /** @returns {(string | number)[][]} one row per step */
   function stepRows() {
     const named = namedLines();
     const header = [t(TEXTS.step), ...named.flatMap(([name]) => [name, "p"])];
@@ -107,7 +107,7 @@ export function teacherForcingPanel() {
 }
 
 /**
- * The text of a run that always took the likeliest piece; ▁ is the space that a piece begins with.
+ * Join the tokens of a greedy run into text; ▁ is the space at the start of a token.
  * @param {import("../api.js").Step[]} steps
  */
 function joinTokens(steps) {

@@ -1,4 +1,4 @@
-/** Embeddings: how near two words or sentences are, the neighbours of a word, and words on a plane. */
+/** The embeddings screen: neighbours of a word, similarity of two words or sentences, and a map of words. */
 
 import { fetchExplorer } from "../api.js";
 import { announce, debounce, h, replaceContent, s } from "../dom.js";
@@ -15,38 +15,41 @@ export const TITLE = { en: "Embeddings", zh: "词向量" };
 
 const TEXTS = {
   lead: {
-    en: "Each piece is a row of numbers that training has moved. Words that are used alike lie near each other, in both languages; the cosine of the angle between two rows says how near.",
-    zh: "每个子词是一行由训练调整的数。用法相近的词彼此靠近，两种语言都是如此；两行之间夹角的余弦说明有多近。",
+    en: "Each token has a vector that is learned in training. Words that are used alike have similar vectors, in both languages. The cosine of the angle between two vectors measures how similar they are.",
+    zh: "每个词元对应一个训练得到的向量。用法相近的词，向量也相近，两种语言都是如此。两个向量夹角的余弦表示它们有多相似。",
   },
   word: { en: "Word", zh: "词" },
-  first: { en: "black", zh: "黑" },
-  try: { en: "Try", zh: "试试" },
+  exampleWord: { en: "black", zh: "黑" },
+  examples: { en: "Examples", zh: "示例" },
   neighbours: { en: "Neighbours", zh: "近邻" },
-  near: { en: "What lies nearest to “{0}”. Choose one to walk on.", zh: "离“{0}”最近的词。选择一个继续走。" },
-  walk: { en: "{0}, cosine {1}: walk on", zh: "{0}，余弦 {1}：走过去" },
+  nearest: { en: "Nearest to “{0}”. Select a word to continue from there.", zh: "离“{0}”最近的词。选择一个词，从那里继续看。" },
+  showNeighbours: { en: "{0}, cosine {1}: show its neighbours", zh: "{0}，余弦 {1}：查看它的近邻" },
   cosine: { en: "cosine", zh: "余弦" },
-  compare: { en: "How alike are two?", zh: "两者有多相似？" },
+  compare: { en: "How similar are they?", zh: "两者有多相似？" },
   kind: { en: "What is compared", zh: "比较什么" },
   words: { en: "words", zh: "词" },
   sentences: { en: "sentences", zh: "句子" },
-  one: { en: "The first", zh: "第一个" },
-  other: { en: "The second", zh: "第二个" },
-  wordsNote: { en: "Rows of the table that the encoder begins with; of a word of several pieces their mean.", zh: "编码器最初的词向量表中的行；由几个子词组成的词取其平均值。" },
+  first: { en: "First", zh: "第一个" },
+  second: { en: "Second", zh: "第二个" },
+  wordsNote: {
+    en: "Cosine between two rows of the encoder's embedding table. A word of several tokens uses their mean.",
+    zh: "编码器词向量表中两行之间的余弦。由几个词元组成的词取平均值。",
+  },
   sentencesNote: {
-    en: "The mean of what the encoder makes of each sentence. A sentence and its translation come out near each other.",
-    zh: "编码器对每个句子输出的平均值。一个句子和它的译文彼此靠近。",
+    en: "Cosine between the mean encoder outputs of the two sentences. A sentence and its translation are close to each other.",
+    zh: "编码器对两个句子的输出各取平均后的余弦。一个句子和它的译文很接近。",
   },
-  otherWord: { en: "brown", zh: "白" },
-  sentence: { en: "I like cats.", zh: "我喜欢猫。" },
-  otherSentence: { en: "我喜欢猫。", zh: "I like cats." },
-  map: { en: "Map", zh: "地图" },
+  secondExampleWord: { en: "brown", zh: "白" },
+  exampleSentence: { en: "I like cats.", zh: "我喜欢猫。" },
+  secondExampleSentence: { en: "我喜欢猫。", zh: "I like cats." },
+  map: { en: "Word map", zh: "词的地图" },
   mapNote: {
-    en: "The word, its neighbours and yours, seen from the side on which they differ most (the first two principal components). Choose a word to walk there.",
-    zh: "这个词、它的近邻和你添加的词，从差别最大的方向看去（前两个主成分）。选择一个词走过去。",
+    en: "The word, its neighbours and your own words, projected onto their first two principal components. Select a word to show its neighbours.",
+    zh: "这个词、它的近邻和你添加的词，投影到前两个主成分上。选择一个词，查看它的近邻。",
   },
-  add: { en: "Words to add, with commas between", zh: "要添加的词，用逗号隔开" },
+  add: { en: "Words to add, separated by commas", zh: "要添加的词，用逗号隔开" },
   added: { en: "dog, cat, 狗, 猫", zh: "狗, 猫, dog, cat" },
-  point: { en: "{0}: walk there", zh: "{0}：走过去" },
+  showPoint: { en: "{0}: show its neighbours", zh: "{0}：查看它的近邻" },
 };
 
 const EXAMPLE_WORDS = ["black", "黑", "London", "三", "Monday", "水"];
@@ -54,10 +57,10 @@ const NEIGHBOUR_COUNT = 12;
 
 /** @typedef {{text: string, id: number, cosine: number}} Neighbour */
 
-const currentWord = () => getState("word") || t(TEXTS.first);
+const currentWord = () => getState("word") || t(TEXTS.exampleWord);
 const comparesSentences = () => getState("view") === "sentences";
-const secondText = () => getState("other") || t(comparesSentences() ? TEXTS.otherSentence : TEXTS.otherWord);
-const firstText = () => (comparesSentences() ? getState("text") || t(TEXTS.sentence) : currentWord());
+const secondText = () => getState("other") || t(comparesSentences() ? TEXTS.secondExampleSentence : TEXTS.secondExampleWord);
+const firstText = () => (comparesSentences() ? getState("text") || t(TEXTS.exampleSentence) : currentWord());
 const addedWords = () => (getState("map") || t(TEXTS.added)).split(/[,，、;；\n]+/).map((word) => word.trim()).filter(Boolean).slice(0, 40);
 
 /** @returns {{model?: string}} */
@@ -78,7 +81,7 @@ export function mount(root) {
   const panels = [neighboursPanel(), similarityPanel(), mapPanel()];
   replaceContent(root,
     h("div", {}, h("h1", {}, t(TITLE)), h("p", { class: "lead" }, t(TEXTS.lead))),
-    h("div", { class: "controls" }, h("label", { for: "word" }, t(TEXTS.word)), field, h("span", { class: "note" }, t(TEXTS.try)),
+    h("div", { class: "controls" }, h("label", { for: "word" }, t(TEXTS.word)), field, h("span", { class: "note" }, t(TEXTS.examples)),
       h("div", { class: "chips" }, EXAMPLE_WORDS.map((word) => h("button", { type: "button", class: "chip", onclick: () => setState({ word }) }, word)))),
     h("div", { class: "columns" }, panels[0].element, panels[1].element), panels[2].element);
   const stopListening = onStateChange((changed) => {
@@ -95,24 +98,24 @@ export function mount(root) {
 /**
  * @typedef {object} EmbeddingsPanel
  * @property {HTMLElement} element
- * @property {import("../url_state.js").StateKey[]} dependsOn what it must be asked anew for
+ * @property {import("../url_state.js").StateKey[]} dependsOn state keys that need a new request
  * @property {() => void} request
  * @property {() => void} dispose
  */
 
 /** @returns {EmbeddingsPanel} */
 function neighboursPanel() {
-  const [list, note] = [h("ol", { class: "near" }), h("p", { class: "note" })];
+  const [list, note] = [h("ol", { class: "neighbours" }), h("p", { class: "note" })];
   /** @type {Neighbour[]} */
   let neighbours = [];
   const { request, status, dispose } = latestRequest(fetchNeighbours, (newNeighbours) => {
     const hadFocus = list.contains(document.activeElement);
     neighbours = newNeighbours;
-    replaceContent(note, t(TEXTS.near, currentWord()));
+    replaceContent(note, t(TEXTS.nearest, currentWord()));
     replaceContent(list, neighbours.map((neighbour) => h("li", {}, h("button", {
-      type: "button", class: "neighbour", "aria-label": t(TEXTS.walk, neighbour.text, neighbour.cosine.toFixed(3)), dataset: { word: neighbour.text }, onclick: () => goToWord(neighbour.text),
-    }, h("span", { class: "what" }, neighbour.text), h("span", { class: "track" }, h("span", { class: "bar-of", style: { width: `${100 * Math.max(0, neighbour.cosine)}%` } })),
-    h("span", { class: "figure" }, neighbour.cosine.toFixed(3))))));
+      type: "button", class: "neighbour", "aria-label": t(TEXTS.showNeighbours, neighbour.text, neighbour.cosine.toFixed(3)), dataset: { word: neighbour.text }, onclick: () => goToWord(neighbour.text),
+    }, h("span", { class: "neighbour-word" }, neighbour.text), h("span", { class: "bar-track" }, h("span", { class: "bar-fill", style: { width: `${100 * Math.max(0, neighbour.cosine)}%` } })),
+    h("span", { class: "neighbour-cosine" }, neighbour.cosine.toFixed(3))))));
     if (hadFocus) list.querySelector("button")?.focus();
   });
   const title = t(TEXTS.neighbours);
@@ -138,7 +141,7 @@ function goToWord(text) {
 /** @returns {EmbeddingsPanel} */
 function similarityPanel() {
   const input = (/** @type {string} */ id, /** @type {string} */ label) => h("input", { type: "text", id, "aria-label": label, autocomplete: "off" });
-  const fields = [input("one", t(TEXTS.one)), input("other", t(TEXTS.other))];
+  const fields = [input("one", t(TEXTS.first)), input("other", t(TEXTS.second))];
   fields[0].addEventListener("input", debounce(350, () => setState(comparesSentences() ? { text: fields[0].value } : { word: fields[0].value.trim() })));
   fields[1].addEventListener("input", debounce(350, () => setState({ other: fields[1].value })));
   const note = h("p", { class: "note" });
@@ -166,7 +169,7 @@ function similarityPanel() {
     });
   const kindSwitch = optionRadioGroup(t(TEXTS.kind), [["words", t(TEXTS.words)], ["sentences", t(TEXTS.sentences)]], comparesSentences() ? "sentences" : "words",
     (value) => setState({ view: value === "words" ? "" : value, other: "" }));
-  const element = panel(title, [h("div", { class: "controls" }, kindSwitch), note, h("div", { class: "two" }, fields), status, figure, gauge.element], {
+  const element = panel(title, [h("div", { class: "controls" }, kindSwitch), note, h("div", { class: "stacked-fields" }, fields), status, figure, gauge.element], {
     svg: () => standaloneSvg(draw, title, 640),
     data: () => ({ one: firstText(), other: secondText(), sentences: comparesSentences(), cosine }),
   });
@@ -187,7 +190,7 @@ function mapPanel() {
   /** @type {import("../scatter_plot.js").Point[]} */
   let points = [];
   const title = t(TEXTS.map);
-  const interaction = { describe: (/** @type {{text: string}} */ point) => t(TEXTS.point, point.text), onSelect: goToWord };
+  const interaction = { describe: (/** @type {{text: string}} */ point) => t(TEXTS.showPoint, point.text), onSelect: goToWord };
   /** @type {import("../svg_diagram.js").DrawDiagram} */
   const draw = (width, colours) => scatterPlot(points, title, width, colours, colours.theme ? undefined : interaction);
   const diagram = new ResponsiveDiagram(draw);

@@ -1,4 +1,4 @@
-/** The translation with all heads on beside the one with some switched off, with the words that differ marked. */
+/** Head ablation: the translation with all heads beside the one without the disabled heads, with different words marked. */
 
 import { exploreRequest, fetchTrace } from "../api.js";
 import { escapeXml, h, replaceContent } from "../dom.js";
@@ -13,12 +13,12 @@ import { disabledHeads } from "./attention_heat_maps.js";
 
 const TEXTS = {
   title: { en: "With and without these heads", zh: "有无这些头的译文" },
-  none: { en: "All heads are on. Switch the chosen one off to see what the model says without it.", zh: "所有头都开着。关闭选中的头，看看模型没有它会怎么译。" },
-  before: { en: "All heads on", zh: "全部打开" },
+  none: { en: "All heads are on. Switch the selected head off to see the translation without it.", zh: "所有头都开着。关闭选中的头，看看没有它时的译文。" },
+  before: { en: "All heads on", zh: "所有头都打开" },
   after: { en: "Without {0}", zh: "没有 {0}" },
   many: { en: "{0} heads", zh: "{0} 个头" },
-  sure: { en: "probability of a piece, geometric mean: {0}", zh: "每个词元的概率（几何平均）：{0}" },
-  same: { en: "The translation stays the same.", zh: "译文不变。" },
+  meanProbability: { en: "probability per token, geometric mean: {0}", zh: "每个词元的概率（几何平均）：{0}" },
+  same: { en: "The translation does not change.", zh: "译文不变。" },
   differs: { en: "{0} words differ.", zh: "有 {0} 个词不同。" },
 };
 
@@ -28,7 +28,7 @@ export function headAblationPanel() {
   let traces = null;
   let latestNumber = 0;
   let shownRequest = "";
-  const body = h("div", { id: "switched" });
+  const body = h("div", { id: "ablation" });
   const element = panel(t(TEXTS.title), [body], { svg: () => ablationSvg(traces), data: () => exportData(traces) });
 
   async function compare() {
@@ -51,7 +51,7 @@ export function headAblationPanel() {
       if (neededRequest === shownRequest) return;
       shownRequest = neededRequest;
       if (disabledHeads().length > 0) {
-        compare().catch((error) => replaceContent(body, h("p", { class: "wrong" }, String(error.message))));
+        compare().catch((error) => replaceContent(body, h("p", { class: "error" }, String(error.message))));
         return;
       }
       latestNumber++;
@@ -74,8 +74,8 @@ function ablationTitle() {
  */
 function translationColumn(title, trace, parts, id) {
   return h("div", {}, h("h3", {}, title),
-    h("p", { class: "said", id }, parts.map(({ text, isChanged }) => (isChanged ? h("mark", {}, text) : text))),
-    h("p", { class: "note" }, t(TEXTS.sure, formatNumber(meanProbability(trace)))));
+    h("p", { class: "translation-text", id }, parts.map(({ text, isChanged }) => (isChanged ? h("mark", {}, text) : text))),
+    h("p", { class: "note" }, t(TEXTS.meanProbability, formatNumber(meanProbability(trace)))));
 }
 
 /** @param {Trace} trace */
@@ -85,7 +85,7 @@ function meanProbability(trace) {
 }
 
 /**
- * The words of a translation with what stands between them; places count characters, not their halves.
+ * Return the words of a translation and the gaps after them. Spans count characters, not UTF-16 code units.
  * @param {Trace} trace
  */
 function wordsOf(trace) {
@@ -97,7 +97,7 @@ function wordsOf(trace) {
 }
 
 /**
- * Both translations, with the words marked that the other one has not, by the longest row of words in common.
+ * Mark the words of each translation that are not in the longest common subsequence.
  * @param {Trace} before
  * @param {Trace} after
  * @returns {[MarkedText, MarkedText]}

@@ -1,4 +1,4 @@
-/** Masks: the user's own batch, what is padding in it, what lies in the future, and what both leave to look at. */
+/** The masks screen: padding mask, causal mask and both combined, for a batch that the user types. */
 
 import { attentionPath, exploreRequest, fetchArrays, fetchExplorer, fetchTrace } from "../api.js";
 import { debounce, h, replaceContent } from "../dom.js";
@@ -14,54 +14,54 @@ export const TITLE = { en: "Masks", zh: "掩码" };
 
 const TEXTS = {
   lead: {
-    en: "A mask says which places attention may look at. A batch needs one, because its sentences differ in length; a decoder needs another, because it must not see what it is to write.",
-    zh: "掩码规定注意力可以看哪些位置。一个批次需要一种掩码，因为句子长短不一；解码器还需要另一种，因为它不能看到自己将要写出的内容。",
+    en: "A mask tells attention which positions it may use. A batch needs a padding mask, because its sentences differ in length. A decoder also needs a causal mask, because it must not see the tokens that it has yet to write.",
+    zh: "掩码规定注意力可以使用哪些位置。一个批次里的句子长短不一，所以需要填充掩码；解码器不能看到还没写出的词元，所以还需要因果掩码。",
   },
-  batch: { en: "A batch: one sentence a line", zh: "一个批次：每行一句" },
+  batch: { en: "A batch, one sentence per line", zh: "一个批次，每行一句" },
   example: {
     en: "I am tired.\nThe cat sleeps on the mat.\nThe animal didn't cross the street because it was too tired",
     zh: "我累了。\n猫睡在垫子上。\n那只动物没有过马路，因为它太累了。",
   },
-  chosen: { en: "Sentence to look at", zh: "选择句子" },
+  selectedSentence: { en: "Selected sentence", zh: "选择句子" },
   padding: { en: "Padding mask", zh: "填充掩码" },
   paddingNote: {
-    en: "A row for each sentence, {0} places long as the longest. What was filled up with <pad> is closed: {1} of {2} places.",
-    zh: "每个句子一行，长度都与最长的句子相同，即 {0} 个位置。用 <pad> 填充的位置被关闭：{2} 个位置中有 {1} 个。",
+    en: "One row per sentence, as long as the longest: {0} positions. Positions filled with <pad> are masked: {1} of {2}.",
+    zh: "每个句子一行，都补齐到最长句子的长度，即 {0} 个位置。用 <pad> 填充的位置被遮住：{2} 个位置中有 {1} 个。",
   },
   causal: { en: "Causal mask", zh: "因果掩码" },
   causalNote: {
-    en: "Place i may look at places 0 to i. In training all places are predicted at once, each from what comes before it alone.",
-    zh: "位置 i 只能看位置 0 到 i。训练时所有位置同时预测，每个位置只依据它之前的内容。",
+    en: "Position i may attend to positions 0 to i. In training, all positions are predicted at once, each from the tokens before it only.",
+    zh: "位置 i 只能关注位置 0 到 i。训练时所有位置同时预测，每个位置只依据它前面的词元。",
   },
-  both: { en: "Both together", zh: "两者合并" },
+  both: { en: "Both combined", zh: "两者合并" },
   bothNote: {
-    en: "For the chosen sentence: a cell is open where both masks are. It is what a decoder applies to this row of the batch.",
-    zh: "针对所选句子：只有两种掩码都打开的格子才打开。这就是解码器对批次中这一行所用的掩码。",
+    en: "For the selected sentence: a cell is open if both masks allow it. A decoder uses this mask for this row of the batch.",
+    zh: "针对所选句子：两种掩码都允许的格子才是打开的。解码器对批次中的这一行使用的就是这个掩码。",
   },
-  may: { en: "{0} may look at {1}", zh: "{0} 可以看 {1}" },
-  mayNot: { en: "{0} may not look at {1}", zh: "{0} 不可以看 {1}" },
-  real: { en: "{0}, place {1}: {2}, may be looked at", zh: "{0}，位置 {1}：{2}，可以看" },
-  filled: { en: "{0}, place {1}: {2}, may not be looked at", zh: "{0}，位置 {1}：{2}，不可以看" },
-  why: { en: "What a mask does to a row", zh: "掩码对一行的作用" },
+  may: { en: "{0} may attend to {1}", zh: "{0} 可以关注 {1}" },
+  mayNot: { en: "{0} may not attend to {1}", zh: "{0} 不可以关注 {1}" },
+  tokenCell: { en: "{0}, position {1}: {2}, allowed", zh: "{0}，位置 {1}：{2}，允许关注" },
+  paddingCell: { en: "{0}, position {1}: {2}, masked", zh: "{0}，位置 {1}：{2}，被遮住" },
+  why: { en: "What a mask does to one row", zh: "掩码对一行的作用" },
   whyNote: {
-    en: "Real numbers of the decoder's layer 0, head 0, while it writes the translation of the chosen sentence: the score of each place, the score after the mask, the weight after softmax.",
-    zh: "解码器第 0 层第 0 头翻译所选句子时的真实数值：每个位置的得分、加掩码后的得分、softmax 之后的权重。",
+    en: "Real numbers from layer 0, head 0 of the decoder while it writes the translation of the selected sentence: the score of each position, the score after the mask, and the weight after softmax.",
+    zh: "解码器第 0 层第 0 个头翻译所选句子时的真实数值：每个位置的得分、加掩码后的得分、softmax 后的权重。",
   },
-  asks: { en: "The place that asks", zh: "提问的位置" },
-  piece: { en: "piece", zh: "子词" },
+  queryPosition: { en: "Query position", zh: "查询位置" },
+  token: { en: "token", zh: "词元" },
   score: { en: "score", zh: "得分" },
   masked: { en: "after the mask", zh: "加掩码后" },
   weight: { en: "weight", zh: "权重" },
   zero: {
-    en: "A closed score becomes −∞, and e to the power of −∞ is exactly 0: not a small weight but none. The rest still sums to 1. That is why a sentence gets from a padded batch just what it gets alone, and why training on all places at once is no cheating.",
-    zh: "被关闭的得分变成 −∞，而 e 的 −∞ 次方恰好是 0：不是很小的权重，而是没有权重。其余权重之和仍为 1。所以一个句子在填充过的批次中得到的结果与单独计算时相同，同时训练所有位置也不算作弊。",
+    en: "A masked score becomes −∞, and e to the power of −∞ is exactly 0: not a small weight, but none. The other weights still sum to 1. So a sentence gives the same result in a padded batch as alone, and the model can be trained on all positions at once without seeing the answers.",
+    zh: "被遮住的得分变成 −∞，而 e 的 −∞ 次方恰好是 0：不是很小的权重，而是没有权重。其余权重之和仍为 1。因此一个句子在填充过的批次里和单独计算时结果相同，同时训练所有位置时模型也看不到答案。",
   },
 };
 
 /** @typedef {{texts: string[][], padding: boolean[][], causal: boolean[][], both: boolean[][][]}} Masks */
 /** @typedef {import("../heat_map.js").HeatMapData} MatrixData */
 
-const MAX_SENTENCES = 32; // sentences
+const MAX_SENTENCES = 32; // per batch
 
 /** @returns {string[]} */
 function sentences() {
@@ -70,7 +70,7 @@ function sentences() {
 }
 
 /**
- * True is dark; what may not be looked at is drawn as nothing.
+ * Return a mask as heat map data: allowed cells are dark, masked cells are empty.
  * @param {boolean[][]} mask
  * @param {string[]} rows
  * @param {string[]} columns
@@ -97,7 +97,7 @@ export function mount(root) {
   const weightsPanel = weightsRowPanel(() => sentences()[selectedSentence()]);
   const masksRequest = latestRequest(() => fetchExplorer("masks", { texts: sentences(), ...requestOptions() }), (/** @type {Masks} */ newMasks) => {
     masks = newMasks;
-    replaceContent(choice, tokenRadioGroup(t(TEXTS.chosen), sentences().map((text) => truncate(text, 40)), selectedSentence(), (row) => setState({ row })));
+    replaceContent(choice, tokenRadioGroup(t(TEXTS.selectedSentence), sentences().map((text) => truncate(text, 40)), selectedSentence(), (row) => setState({ row })));
     showMasks();
   });
 
@@ -141,19 +141,19 @@ export function mount(root) {
   };
 }
 
-/** Languages and a model only where the address names them. */
+/** Return languages and model of the request, if the address names them. */
 function requestOptions() {
   return { ...(getState("from") && { source: getState("from"), target: getState("to") }), ...(getState("model") && { model: getState("model") }) };
 }
 
 /**
- * Cells told in words.
+ * Describe the cells in words, for tooltips and screen readers.
  * @param {{padding: HeatMap, causal: HeatMap, both: HeatMap}} heatMaps
  * @param {() => Masks} masks
  */
 function describeCells(heatMaps, masks) {
   heatMaps.padding.describe = (row, column) =>
-    t(masks().padding[row][column] ? TEXTS.real : TEXTS.filled, sentences()[row], column, masks().texts[row][column]);
+    t(masks().padding[row][column] ? TEXTS.tokenCell : TEXTS.paddingCell, sentences()[row], column, masks().texts[row][column]);
   for (const name of /** @type {const} */ (["causal", "both"]))
     heatMaps[name].describe = (row, column) => {
       const data = /** @type {MatrixData} */ (heatMaps[name].data);
@@ -162,7 +162,7 @@ function describeCells(heatMaps, masks) {
 }
 
 /**
- * The panel with one row of a real pass: scores, masked scores, weights.
+ * A panel with one row of a real forward pass: scores, masked scores and weights.
  * @param {() => string} sentence
  */
 function weightsRowPanel(sentence) {
@@ -178,25 +178,25 @@ function weightsRowPanel(sentence) {
     return { trace, position, columns: names.map((name) => /** @type {import("../safetensors.js").Tensor} */ (numbers.get(name)).data) };
   }, ({ trace, position, columns }) => {
     const tokens = trace.target.texts;
-    rows = [["piece", "score", "masked", "weight"].map((name) => t(TEXTS[/** @type {"piece"} */ (name)]))];
-    tokens.forEach((token, key) => rows.push([token, ...columns.map((values) => values[key])])); // head 0 stands first
+    rows = [["token", "score", "masked", "weight"].map((name) => t(TEXTS[/** @type {"token"} */ (name)]))];
+    tokens.forEach((token, key) => rows.push([token, ...columns.map((values) => values[key])])); // the numbers of head 0 come first
     const hadFocus = body.contains(document.activeElement);
-    replaceContent(body, tokenRadioGroup(t(TEXTS.asks), tokens, position, (column) => setState({ column })), weightsTable(rows));
+    replaceContent(body, tokenRadioGroup(t(TEXTS.queryPosition), tokens, position, (column) => setState({ column })), weightsTable(rows));
     if (hadFocus) /** @type {HTMLElement} */ (body.querySelector("[aria-checked=true]")).focus();
   });
   const textRows = () => rows.map((row) => row.map((cell) => (typeof cell === "number" ? formatNumber(cell) : cell)));
-  const element = panel(t(TEXTS.why), [status, body, h("p", { class: "after" }, t(TEXTS.zero))],
+  const element = panel(t(TEXTS.why), [status, body, h("p", { class: "below-figure" }, t(TEXTS.zero))],
     { svg: () => tableSvg(t(TEXTS.why), textRows()), data: () => toCsv(rows) }, t(TEXTS.whyNote));
   return { element, request, dispose };
 }
 
-/** @param {(string | number)[][]} table the first row is the head */
+/** @param {(string | number)[][]} table the first row is the header */
 function weightsTable([header, ...rows]) {
   return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": t(TEXTS.why) }, h("table", { class: "row-table" },
     h("thead", {}, h("tr", {}, header.map((cell) => h("th", { scope: "col" }, cell)))),
     h("tbody", {}, rows.map(([token, ...cells]) => {
       const weight = Number(cells[2]);
-      const bar = h("span", { class: "amount", style: { width: `${Math.round(120 * weight)}px`, background: sequentialColour(0.3 + 0.5 * weight) } });
+      const bar = h("span", { class: "weight-bar", style: { width: `${Math.round(120 * weight)}px`, background: sequentialColour(0.3 + 0.5 * weight) } });
       return h("tr", { class: cells[1] === -Infinity ? "closed" : null },
         h("th", { scope: "row" }, token), cells.map((cell, column) => h("td", {}, formatNumber(Number(cell)), column === 2 && bar)));
     }))));

@@ -1,4 +1,4 @@
-/** Positions as numbers: a table and the inner products of its rows, from the server or, of rotations, from the config. */
+/** Tables of position encodings and the inner products of their rows: from the server, or computed from the config for rotary positions. */
 
 /**
  * @typedef {object} PositionTable
@@ -6,14 +6,14 @@
  * @property {number} first number of the first position
  * @property {number} length
  * @property {number} width
- * @property {number} base what the slowest wave is told by
- * @property {[number, number][]} pairs dimensions that belong together
+ * @property {number} base base of the wavelengths
+ * @property {[number, number][]} pairs pairs of dimensions with the same frequency
  * @property {Float32Array} values length × width
  * @property {Float32Array} products length × length
  */
 
 /**
- * What the server has told.
+ * Return the table that the server sent.
  * @param {Record<string, any>} config
  * @param {Map<string, import("../safetensors.js").Tensor>} tensors
  * @returns {PositionTable}
@@ -21,7 +21,7 @@
 export function positionTable(config, tensors) {
   const [values, products] = ["table", "products"].map((name) => /** @type {import("../safetensors.js").Tensor} */ (tensors.get(name)));
   const [length, width] = values.shape;
-  const layout = config.positions === "learned" ? "interleaved" : config.position_layout; // neighbours, where there are no pairs
+  const layout = config.positions === "learned" ? "interleaved" : config.position_layout; // learned positions have no pairs: show neighbouring dimensions
   return {
     kind: config.positions, first: config.position_offset, length, width, base: 10000, pairs: dimensionPairs(width, layout),
     values: /** @type {Float32Array} */ (values.data), products: /** @type {Float32Array} */ (products.data),
@@ -29,8 +29,8 @@ export function positionTable(config, tensors) {
 }
 
 /**
- * Of rotations: cosine and sine of each angle. The product of two such rows is what is left of the product of a query
- * and a key that were equal before they were turned.
+ * Return the cosine and sine of each rotation angle. The product of two rows is the factor by which rotation changes the
+ * product of a query and an equal key.
  * @param {Record<string, any>} config
  * @param {number} length
  * @returns {PositionTable}
@@ -55,7 +55,7 @@ export function rotaryTable(config, length) {
 }
 
 /**
- * How far each pair turns from one position to the next: 1 / base^(2i/d).
+ * Return the angle between neighbouring positions for each pair: 1 / base^(2i/d).
  * @param {PositionTable} table
  */
 export function frequenciesOf(table) {
@@ -63,7 +63,7 @@ export function frequenciesOf(table) {
 }
 
 /**
- * As forward.pair_slices.
+ * Return the paired dimensions, as `pair_slices` in explorer/forward.py does.
  * @param {number} width
  * @param {string} layout
  * @returns {[number, number][]}
@@ -73,7 +73,7 @@ function dimensionPairs(width, layout) {
 }
 
 /**
- * The least, the mean and the most of the pairs that stand 0, 1, 2 … apart.
+ * Return minimum, mean and maximum of the products of positions at distance 0, 1, 2, …
  * @param {Float32Array} products
  * @param {number} length
  */

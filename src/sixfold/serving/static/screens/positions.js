@@ -1,4 +1,4 @@
-/** Positions: the table that tells a model the order of its pieces, and what the products of its rows depend on. */
+/** The positions screen: the table of position encodings and the inner products of its rows. */
 
 import { fetchExplorer, fetchTensors } from "../api.js";
 import { h, replaceContent, s } from "../dom.js";
@@ -16,53 +16,53 @@ export const TITLE = { en: "Positions", zh: "位置" };
 
 const TEXTS = {
   sinusoidal: {
-    en: "Attention by itself knows no order. So a row of waves is added to each piece: every position has its own pattern, and how alike two patterns are tells how far apart they stand.",
-    zh: "注意力本身不知道顺序。因此给每个子词加上一行波形：每个位置有自己的图案，两个图案有多相似，就说明它们相距多远。",
+    en: "Attention alone knows nothing about order. So a row of sines and cosines is added to each token. Every position has its own pattern, and the similarity of two patterns tells how far apart they are.",
+    zh: "注意力本身不知道顺序。因此给每个词元加上一行正弦和余弦值：每个位置有自己的图案，两个图案的相似程度反映它们相距多远。",
   },
   learned: {
-    en: "Attention by itself knows no order. This model adds a row of numbers to each piece, one row a position, all learned in training as words are.",
-    zh: "注意力本身不知道顺序。这个模型给每个子词加上一行数，每个位置一行，和词向量一样都是训练得到的。",
+    en: "Attention alone knows nothing about order. This model adds a row of numbers to each token, one row per position. The rows are learned in training, like word embeddings.",
+    zh: "注意力本身不知道顺序。这个模型给每个词元加上一行数，每个位置一行，和词向量一样由训练得到。",
   },
   rotary: {
-    en: "Attention by itself knows no order. This model adds nothing to its pieces; in each head it turns every pair of a query's and a key's numbers by an angle that grows with the position. The table shows cosine and sine of these angles.",
-    zh: "注意力本身不知道顺序。这个模型不给子词加任何东西，而是在每个头中把查询和键的每一对数旋转一个角度，角度随位置增大。下表是这些角度的余弦和正弦。",
+    en: "Attention alone knows nothing about order. This model adds nothing to its tokens. Instead, each head rotates every pair of numbers in queries and keys by an angle that grows with the position. The table shows the cosine and sine of these angles.",
+    zh: "注意力本身不知道顺序。这个模型不给词元加任何东西，而是在每个头里把查询和键的每一对数旋转一个角度，角度随位置增大。下表是这些角度的余弦和正弦。",
   },
   none: {
-    en: "This model has no positions: its encoder sees a bag of pieces, in no order. Only the causal mask of a decoder, which lets each place see what comes before it, tells early from late.",
-    zh: "这个模型没有位置信息：编码器看到的只是一袋没有顺序的子词。只有解码器的因果掩码让每个位置看到它之前的内容，由此区分先后。",
+    en: "This model has no positions: its encoder sees a set of tokens without order. Only the causal mask of the decoder, which hides later tokens, tells early from late.",
+    zh: "这个模型没有位置编码：编码器看到的是一组没有顺序的词元。只有解码器的因果掩码遮住后面的词元，由此区分先后。",
   },
   length: { en: "Positions shown", zh: "显示的位置数" },
   table: { en: "Table of positions", zh: "位置表" },
   tableNote: {
-    en: "A row for each position, a column for each of {0} dimensions; blue is positive, orange negative.",
-    zh: "每个位置一行，{0} 个维度每个一列；蓝色为正，橙色为负。",
+    en: "One row per position, one column for each of {0} dimensions. Blue is positive, orange is negative.",
+    zh: "每个位置一行，{0} 个维度各一列。蓝色为正，橙色为负。",
   },
   products: { en: "Inner products of all pairs", zh: "两两内积" },
-  productsNote: { en: "How alike any two positions are.", zh: "任意两个位置有多相似。" },
-  distance: { en: "Inner product against distance", zh: "内积与距离" },
-  same: {
-    en: "It depends on the distance alone: between pairs equally far apart it differs by at most {0}, which is rounding.",
-    zh: "它只取决于距离：距离相同的各对之间最多相差 {0}，这只是舍入误差。",
+  productsNote: { en: "How similar any two positions are.", zh: "任意两个位置有多相似。" },
+  distance: { en: "Inner product by distance", zh: "内积与距离" },
+  constant: {
+    en: "The inner product depends on the distance alone: pairs at the same distance differ by at most {0}, which is rounding.",
+    zh: "内积只取决于距离：距离相同的各对最多相差 {0}，这只是舍入误差。",
   },
-  differs: {
-    en: "The line is the mean, the band goes from the least to the most of pairs equally far apart. They differ by up to {0}.",
-    zh: "线是平均值，色带从距离相同的各对中的最小值到最大值。它们最多相差 {0}。",
+  varying: {
+    en: "The line is the mean; the band goes from the minimum to the maximum of pairs at the same distance. They differ by up to {0}.",
+    zh: "线是平均值，色带是距离相同的各对的最小值到最大值。它们最多相差 {0}。",
   },
-  apart: { en: "distance", zh: "距离" },
-  least: { en: "least", zh: "最小" },
-  mean: { en: "mean", zh: "平均" },
-  most: { en: "most", zh: "最大" },
+  distanceAxis: { en: "distance", zh: "距离" },
+  min: { en: "minimum", zh: "最小值" },
+  mean: { en: "mean", zh: "平均值" },
+  max: { en: "maximum", zh: "最大值" },
   curves: { en: "A pair of dimensions", zh: "一对维度" },
   pair: { en: "Pair", zh: "维度对" },
   wave: {
     en: "Pair {0}: dimension {1} is the sine (solid), dimension {2} the cosine (dashed). One wave takes {3} positions.",
-    zh: "第 {0} 对：维度 {1} 是正弦（实线），维度 {2} 是余弦（虚线）。一个波长是 {3} 个位置。",
+    zh: "第 {0} 对：维度 {1} 是正弦（实线），维度 {2} 是余弦（虚线）。一个周期是 {3} 个位置。",
   },
-  turn: {
-    en: "Pair {0}: dimensions {1} (solid) and {2} (dashed) of a head. One full turn takes {3} positions.",
+  rotation: {
+    en: "Pair {0}: dimensions {1} (solid) and {2} (dashed) of a head. One full rotation takes {3} positions.",
     zh: "第 {0} 对：一个头的维度 {1}（实线）和 {2}（虚线）。转一整圈需要 {3} 个位置。",
   },
-  free: { en: "Pair {0}: dimensions {1} (solid) and {2} (dashed), as they were learned.", zh: "第 {0} 对：维度 {1}（实线）和 {2}（虚线），由训练得到。" },
+  learnedPair: { en: "Pair {0}: dimensions {1} (solid) and {2} (dashed), as they were learned.", zh: "第 {0} 对：维度 {1}（实线）和 {2}（虚线），由训练得到。" },
   position: { en: "position", zh: "位置" },
   dimension: { en: "dimension {0}", zh: "维度 {0}" },
 };
@@ -87,7 +87,7 @@ async function fetchTable() {
  * @returns {() => void}
  */
 export function mount(root) {
-  const [lead, body] = [h("div", {}), h("div", { class: "parts" })];
+  const [lead, body] = [h("div", {}), h("div", { class: "panels" })];
   /** @type {() => void} */
   let redraw = () => {};
   const tableRequest = latestRequest(fetchTable, (table) => (redraw = showTable(lead, body, table)));
@@ -107,7 +107,7 @@ export function mount(root) {
  * @param {HTMLElement} lead
  * @param {HTMLElement} body
  * @param {PositionTable | null} table
- * @returns {() => void} draws anew what depends on the choice
+ * @returns {() => void} redraws what depends on the selection
  */
 function showTable(lead, body, table) {
   replaceContent(lead, h("p", { class: "lead" }, t(TEXTS[table?.kind ?? "none"])), table && equation(table.kind));
@@ -116,13 +116,13 @@ function showTable(lead, body, table) {
     return () => {};
   }
   const lengths = LENGTHS.map((length) => /** @type {[string, string]} */ ([length, length]));
-  const hadFocus = document.activeElement?.closest(".switcher");
+  const hadFocus = document.activeElement?.closest(".option-row");
   const [tableView, productsView, curvesView] = [tablePanel(table), productsPanel(table), curvesPanel(table)];
   replaceContent(body,
     h("div", { class: "controls" }, h("label", {}, t(TEXTS.length)),
       optionRadioGroup(t(TEXTS.length), lengths, LENGTHS.includes(getState("view")) ? getState("view") : "128", (view) => setState({ view }))),
     tableView.element, h("div", { class: "columns" }, productsView, distancePanel(table)), curvesView.element);
-  if (hadFocus) /** @type {HTMLElement} */ (body.querySelector(".switcher [aria-checked=true]")).focus();
+  if (hadFocus) /** @type {HTMLElement} */ (body.querySelector(".option-row [aria-checked=true]")).focus();
   const redraw = () => [tableView, curvesView].forEach((length) => length.show());
   redraw();
   return redraw;
@@ -147,7 +147,7 @@ function tablePanel(table) {
   const heatMap = new HeatMap({ onSelect: (row, column) => setState({ row, column: pairOf(table, column) }) });
   const element = panel(t(TEXTS.table), [heatMap.element], { svg: () => heatMapSvg(data), data: () => heatMapCsv(data) },
     t(TEXTS.tableNote, width));
-  // the column that was clicked stays, where it is one of the pair
+  // keep the clicked column if it belongs to the selected pair
   const column = () => (pairOf(table, heatMap.selected[1]) === selectedPair(table) ? heatMap.selected[1] : table.pairs[selectedPair(table)][0]);
   return { element, show: () => heatMap.show(data, [stateIndex("row", 0, length), column()]) };
 }
@@ -171,14 +171,14 @@ function distancePanel(table) {
   const title = t(TEXTS.distance);
   /** @type {import("../svg_diagram.js").DrawDiagram} */
   const draw = (width, colours) => lineChart({
-    xRange: [0, rowsByDistance.length - 1], yRange: [Math.min(0, ...min), Math.max(...max)], label: title, xLabel: t(TEXTS.apart), height: 360,
+    xRange: [0, rowsByDistance.length - 1], yRange: [Math.min(0, ...min), Math.max(...max)], label: title, xLabel: t(TEXTS.distanceAxis), height: 360,
   }, width, colours, (x, y) => [
     s("path", { d: `${linePath(max, x, y)}${linePath([...min].reverse(), (distance) => x(rowsByDistance.length - 1 - distance), y).replace("M", "L")}Z`, fill: colours.accentSoft, class: "band" }),
     s("path", { d: linePath(mean, x, y), fill: "none", stroke: colours.accent, "stroke-width": 2, class: "mean" }),
   ]);
-  const rows = [[t(TEXTS.apart), t(TEXTS.least), t(TEXTS.mean), t(TEXTS.most)], ...rowsByDistance.map((item, distance) => [distance, item.min, item.mean, item.max])];
+  const rows = [[t(TEXTS.distanceAxis), t(TEXTS.min), t(TEXTS.mean), t(TEXTS.max)], ...rowsByDistance.map((item, distance) => [distance, item.min, item.mean, item.max])];
   return panel(title, [new ResponsiveDiagram(draw).element], { svg: () => standaloneSvg(draw, title), data: () => toCsv(rows) },
-    t(isConstant ? TEXTS.same : TEXTS.differs, formatNumber(spread)));
+    t(isConstant ? TEXTS.constant : TEXTS.varying, formatNumber(spread)));
 }
 
 /** @param {PositionTable} table */
@@ -206,12 +206,12 @@ function curvesPanel(table) {
   const diagram = new ResponsiveDiagram(draw);
   const describe = () => {
     const pair = table.pairs[selectedPair(table)];
-    const text = { sinusoidal: TEXTS.wave, rotary: TEXTS.turn, learned: TEXTS.free }[table.kind];
+    const text = { sinusoidal: TEXTS.wave, rotary: TEXTS.rotation, learned: TEXTS.learnedPair }[table.kind];
     return t(text, selectedPair(table), pair[0], pair[1], formatNumber(2 * Math.PI / (frequenciesOf(table)[selectedPair(table)] || 1)));
   };
   const rows = () => [[t(TEXTS.position), ...table.pairs[selectedPair(table)].map((dimension) => t(TEXTS.dimension, dimension))],
     ...numberLabels(table.length, table.first).map((name, row) => [name, ...table.pairs[selectedPair(table)].map((dimension) => table.values[row * table.width + dimension])])];
-  const element = panel(title, [h("div", { class: "slide" }, slider, description), diagram.element],
+  const element = panel(title, [h("div", { class: "slider-row" }, slider, description), diagram.element],
     { svg: () => standaloneSvg(draw, title), data: () => toCsv(rows()) });
   return {
     element,
@@ -225,9 +225,9 @@ function curvesPanel(table) {
 }
 
 /**
- * The wave itself where there is one, else a line from number to number.
+ * Return a smooth curve for sines and cosines, or straight lines between learned values.
  * @param {PositionTable} table
- * @param {number} side of the pair
+ * @param {number} side 0 or 1: which dimension of the pair
  * @param {number[]} values
  * @param {(value: number) => number} x
  * @param {(value: number) => number} y

@@ -1,4 +1,4 @@
-/** Shapes: where a model's parameters are, how its stacks are built, and what every weight is called. */
+/** The shapes screen: parameter counts, the architecture diagram, memory, config and every weight. */
 
 import { fetchExplorer, fetchModels } from "../api.js";
 import { architectureDiagram, formatCount } from "../architecture_diagram.js";
@@ -14,8 +14,8 @@ import { getState, onStateChange } from "../url_state.js";
 export const TITLE = { en: "Shapes", zh: "结构" };
 
 const TEXTS = {
-  lead: { en: "{0} parameters, and where they are.", zh: "{0} 个参数，以及它们在哪里。" },
-  parts: { en: "Where the parameters are", zh: "参数在哪里" },
+  lead: { en: "{0} parameters, and where they are.", zh: "共 {0} 个参数，以及它们的分布。" },
+  parts: { en: "Where the parameters are", zh: "参数的分布" },
   embedding: { en: "embedding", zh: "词嵌入" },
   attention: { en: "attention", zh: "注意力" },
   "feed-forward": { en: "feed-forward", zh: "前馈网络" },
@@ -24,23 +24,26 @@ const TEXTS = {
   part: { en: "part", zh: "部分" },
   count: { en: "parameters", zh: "参数" },
   share: { en: "share", zh: "占比" },
-  thirds: {
-    en: "In large models about two thirds of the parameters are feed-forward: with a d_ff of 4 d, a layer has 8 d² of them there and 4 d² in an attention. In this model it is {0} of what lies in layers, and {1} of all, as its embedding holds {2}.",
-    zh: "在大模型中约三分之二的参数属于前馈网络：当 d_ff = 4 d 时，每层的前馈网络有 8 d² 个参数，一个注意力有 4 d² 个。在这个模型里，它占各层参数的 {0}，占全部参数的 {1}，因为词嵌入占了 {2}。",
+  feedForwardShare: {
+    en: "In large models about two thirds of the parameters are in the feed-forward layers: with d_ff = 4 d, a layer has 8 d² parameters there and 4 d² in one attention. In this model the feed-forward layers hold {0} of the parameters in layers and {1} of all parameters, because the embedding holds {2}.",
+    zh: "在大模型中，约三分之二的参数属于前馈网络：当 d_ff = 4 d 时，每层的前馈网络有 8 d² 个参数，一个注意力有 4 d² 个。在这个模型里，前馈网络占各层参数的 {0}，占全部参数的 {1}，因为词嵌入占了 {2}。",
   },
-  tied: { en: "The output has no matrix of its own: it is the embedding again.", zh: "输出没有自己的矩阵：它就是词嵌入矩阵。" },
-  diagram: { en: "The stacks", zh: "堆叠结构" },
-  diagramNote: { en: "Drawn from the config; read it from bottom to top.", zh: "根据配置绘制，自下而上阅读。" },
+  tied: { en: "The output layer has no matrix of its own: it reuses the embedding.", zh: "输出层没有自己的矩阵，直接使用词嵌入矩阵。" },
+  diagram: { en: "Architecture", zh: "模型结构" },
+  diagramNote: { en: "Drawn from the config. Read it from bottom to top.", zh: "根据配置绘制，自下而上阅读。" },
   memory: { en: "Memory", zh: "内存" },
-  memoryNote: { en: "Of the weights alone. In int8 each row of a matrix has a scale, and what is no matrix stays in 32 bits.", zh: "仅指权重。int8 中矩阵的每一行有一个缩放系数，非矩阵的部分仍为 32 位。" },
-  storage: { en: "stored as", zh: "存储为" },
+  memoryNote: {
+    en: "Weights only. In int8, each row of a matrix has a scale, and everything that is not a matrix stays in 32 bits.",
+    zh: "仅计算权重。int8 中矩阵的每一行有一个缩放系数，不是矩阵的部分仍为 32 位。",
+  },
+  storage: { en: "stored as", zh: "存储格式" },
   bytes: { en: "bytes", zh: "字节" },
   file: { en: "this file, with its tokeniser", zh: "此文件，含分词器" },
   config: { en: "Config", zh: "配置" },
   setting: { en: "setting", zh: "设置" },
   value: { en: "value", zh: "值" },
-  tree: { en: "Every weight", zh: "全部权重" },
-  treeNote: { en: "Rows × columns as they are stored; a module opens with Enter.", zh: "按存储的行 × 列；用回车键展开模块。" },
+  tree: { en: "All weights", zh: "全部权重" },
+  treeNote: { en: "Rows × columns as stored. Open a module with Enter.", zh: "按存储时的行 × 列显示。用回车键展开模块。" },
   open: { en: "Open all", zh: "全部展开" },
   close: { en: "Close all", zh: "全部收起" },
   weight: { en: "weight", zh: "权重" },
@@ -60,7 +63,7 @@ const TEXTS = {
  * @returns {() => void}
  */
 export function mount(root) {
-  const [lead, body] = [h("p", { class: "lead" }), h("div", { class: "parts" })];
+  const [lead, body] = [h("p", { class: "lead" }), h("div", { class: "panels" })];
   const shapesRequest = latestRequest(
     async () => {
       const [shapes, available] = await Promise.all([fetchExplorer("shapes", getState("model") ? { model: getState("model") } : {}), fetchModels()]);
@@ -113,7 +116,7 @@ function partsPanel({ config, parts, total }) {
     }));
   };
   const explanations = [
-    h("p", { class: "after", id: "thirds" }, t(TEXTS.thirds, formatPercent(counts["feed-forward"] / inLayers), formatPercent(counts["feed-forward"] / total), formatPercent(counts.embedding / total))),
+    h("p", { class: "below-figure", id: "feed-forward-share" }, t(TEXTS.feedForwardShare, formatPercent(counts["feed-forward"] / inLayers), formatPercent(counts["feed-forward"] / total), formatPercent(counts.embedding / total))),
     config.tie_output && h("p", {}, t(TEXTS.tied)),
   ];
   return panel(title, [new ResponsiveDiagram(draw).element, dataTable(rows, "counts"), ...explanations], {
@@ -131,7 +134,7 @@ function diagramPanel({ config }) {
 }
 
 /**
- * As modelfile.py stores them.
+ * Return the bytes of the weights in each storage format, as modelfile.py stores them.
  * @param {Shapes} found
  * @returns {[string, number][]}
  */
@@ -156,13 +159,13 @@ function memoryPanel(shapes, bytes) {
 function configPanel({ config }) {
   const rows = [[t(TEXTS.setting), t(TEXTS.value)], ...Object.entries(config).map(([name, value]) => [name, String(value)])];
   const title = t(TEXTS.config);
-  return panel(title, [h("div", { class: "tall" }, dataTable(rows, "settings"))], { svg: () => tableSvg(title, rows), data: () => config });
+  return panel(title, [h("div", { class: "scroll-box" }, dataTable(rows, "settings"))], { svg: () => tableSvg(title, rows), data: () => config });
 }
 
 /** @typedef {{name: string, count: number, shape?: number[], children: Map<string, ModuleNode>}} ModuleNode */
 
 /**
- * Names are paths: what begins alike lies in one module.
+ * Build the tree of modules from the dotted names of weights.
  * @param {Shapes} found
  */
 function moduleTree({ weights }) {
@@ -190,14 +193,14 @@ function treePanel(shapes) {
   const setAllOpen = (/** @type {boolean} */ isOpen) => tree.querySelectorAll("details").forEach((node) => (node.open = isOpen));
   const rows = () => [[t(TEXTS.weight), t(TEXTS.shape), t(TEXTS.count)], ...weightRows(shapes)];
   return panel(title, [
-    h("div", { class: "controls" }, h("button", { type: "button", class: "quiet", onclick: () => setAllOpen(true) }, t(TEXTS.open)),
-      h("button", { type: "button", class: "quiet", onclick: () => setAllOpen(false) }, t(TEXTS.close))),
+    h("div", { class: "controls" }, h("button", { type: "button", class: "subtle", onclick: () => setAllOpen(true) }, t(TEXTS.open)),
+      h("button", { type: "button", class: "subtle", onclick: () => setAllOpen(false) }, t(TEXTS.close))),
     h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": title }, tree),
   ], { svg: () => tableSvg(title, rows()), data: () => ({ total: shapes.total, weights: shapes.weights }) }, t(TEXTS.treeNote));
 }
 
 /**
- * Weights of layers that are alike on one line, with the numbers of these layers.
+ * Return one row per weight; equal weights of several layers share a row.
  * @param {Shapes} found
  */
 function weightRows({ weights }) {
@@ -224,5 +227,5 @@ function weightRows({ weights }) {
 function drawNode(node, depth) {
   const labels = [h("span", { class: "name" }, node.name), node.shape && h("span", { class: "shape" }, node.shape.join(" × ")), h("span", { class: "count" }, formatCount(node.count))];
   if (node.shape) return h("div", { class: "leaf" }, labels);
-  return h("details", { open: depth < 1 }, h("summary", {}, labels), h("div", { class: "inside" }, [...node.children.values()].map((child) => drawNode(child, depth + 1))));
+  return h("details", { open: depth < 1 }, h("summary", {}, labels), h("div", { class: "children" }, [...node.children.values()].map((child) => drawNode(child, depth + 1))));
 }

@@ -1,4 +1,4 @@
-/** Translate: a text as it is typed, and every word of its translation open to questions. */
+/** The translate screen: translates while the user types, and explains every word of the translation. */
 
 import { ApiError, fetchSettings, requestJson, translateTexts } from "../api.js";
 import { announce, debounce, h, replaceContent } from "../dom.js";
@@ -15,27 +15,32 @@ import { connectAlignment, wordsPane } from "./translate_words.js";
 export const TITLE = { en: "Translate", zh: "翻译" };
 
 const TEXTS = {
-  lead: { en: "Translates as you type. Open any word to see how sure the model is, where it comes from, and what else it could be.",
-    zh: "边输入边翻译。点开任意一个词，看看模型有多大把握、它来自哪里、还能怎么译。" },
+  lead: {
+    en: "Translates as you type. Open any word to see how likely it is, which source word it comes from, and what the alternatives are.",
+    zh: "边输入边翻译。点开任意一个词，看看它的概率、来自原文的哪个词、还有哪些译法。",
+  },
   target: { en: "Translation", zh: "译文" },
   text: { en: "Text", zh: "原文" },
   empty: { en: "The translation appears here.", zh: "译文会显示在这里。" },
-  gone: { en: "The server does not answer. Is it still running?", zh: "服务器没有响应，它还在运行吗？" },
-  over: { en: "This text is too long: this server takes {0} characters at once. A document has more room.", zh: "文本过长：此服务器一次最多接受 {0} 个字符。可以改用文档翻译。" },
-  again: { en: "Try again", zh: "重试" },
+  noAnswer: { en: "The server does not answer. Is it still running?", zh: "服务器没有响应，它还在运行吗？" },
+  tooLong: {
+    en: "This text is too long: this server takes {0} characters at once. For longer texts, translate a document.",
+    zh: "文本过长：此服务器一次最多接受 {0} 个字符。更长的内容请用文档翻译。",
+  },
+  retry: { en: "Try again", zh: "重试" },
 };
 
-const LONG_TEXT = 2000; // characters; what is longer is not put into the address, and its words are asked for part by part
-const TYPING_PAUSE = 250; // milliseconds without a key until a text is sent
+const LONG_TEXT = 2000; // characters: longer texts are not put into the address, and their words are loaded part by part
+const TYPING_PAUSE = 250; // milliseconds without typing before a text is sent
 const N_BEST = 4;
 
 /** @typedef {import("./translate_sentences.js").Item} Item */
 /** @typedef {import("./translate_words.js").WordButton} WordButton */
 /** @typedef {{text: string, from: string, to: string, result: import("../api.js").Translation, items: Item[], undoStack: Item[][]}} TranslationView */
 
-let longText = ""; // a text too long for the address
+let longText = ""; // a text that is too long for the address
 /** @type {TranslationView | null} */
-let view = null; // outlives the screen, so that what was chosen is still there in another language or colour
+let view = null; // outlives the screen: chosen alternatives survive a change of language or theme
 
 /**
  * @param {HTMLElement} root
@@ -56,7 +61,7 @@ export function mount(root) {
   const title = h("h2", {}, t(TEXTS.target));
   const header = h("span", { class: "head-note" });
   const footer = h("div", { class: "pane-foot" });
-  const below = h("div", { class: "below" });
+  const below = h("div", { class: "quality-notes" });
   const examples = exampleButtons((text) => {
     source.setText(text);
     source.area.focus();
@@ -70,12 +75,12 @@ export function mount(root) {
       h("section", { class: "pane", "aria-label": t(TEXTS.text) }, h("div", { class: "pane-head" }, direction.select, source.clear),
         source.field, examples, h("div", { class: "pane-foot" }, source.count)), direction.swap, target), below, files.element);
 
-  // --- asking --------------------------------------------------------------------------------------------------------
+  // --- requests --------------------------------------------------------------------------------------------------------
 
   const sendLater = debounce(TYPING_PAUSE, () => isMounted && send());
 
   function onTyped() {
-    abortController.abort(); // what was asked for is for another text
+    abortController.abort(); // the pending request is for an older text
     closePopover();
     source.area.value.trim() ? setBusy(true) : send();
     sendLater();
@@ -100,7 +105,7 @@ export function mount(root) {
     if (isUpToDate()) return showView();
     view = null;
     if (!text.trim()) return showView();
-    if (source.isTooLong()) return showError(t(TEXTS.over, limit.toLocaleString("en")), false);
+    if (source.isTooLong()) return showError(t(TEXTS.tooLong, limit.toLocaleString("en")), false);
     setBusy(true);
     const isLong = text.length > LONG_TEXT;
     try {
@@ -132,7 +137,7 @@ export function mount(root) {
     }
   }
 
-  // --- showing -------------------------------------------------------------------------------------------------------
+  // --- display -------------------------------------------------------------------------------------------------------
 
   /** @param {boolean} isBusy */
   function setBusy(isBusy) {
@@ -160,21 +165,21 @@ export function mount(root) {
   /** @param {unknown} error */
   function describeError(error) {
     if (error instanceof ApiError) return `${error.message}${error.hint ? ` – ${error.hint}` : ""}`;
-    return error instanceof TypeError ? t(TEXTS.gone) : error instanceof Error ? error.message : String(error);
+    return error instanceof TypeError ? t(TEXTS.noAnswer) : error instanceof Error ? error.message : String(error);
   }
 
   /**
    * @param {string} message
-   * @param {boolean} canRetry attempt
+   * @param {boolean} canRetry 
    */
   function showError(message, canRetry) {
     view = null;
     showView();
-    replaceContent(words.element, h("p", { class: "wrong trouble", role: "alert" }, message),
-      canRetry && h("button", { type: "button", class: "quiet framed", id: "again", onclick: requestTranslation }, t(TEXTS.again)));
+    replaceContent(words.element, h("p", { class: "error error-message", role: "alert" }, message),
+      canRetry && h("button", { type: "button", class: "subtle bordered", id: "again", onclick: requestTranslation }, t(TEXTS.retry)));
   }
 
-  // --- what can be done ----------------------------------------------------------------------------------------------
+  // --- actions ----------------------------------------------------------------------------------------------
 
   /** @param {WordButton} wordButton */
   function openPopover(wordButton) {
@@ -190,7 +195,7 @@ export function mount(root) {
   }
 
   /**
-   * The sentence of this word becomes what was chosen; what is inside of that takes another pass.
+   * Replace the sentence of a word by the chosen alternative. Its words and probabilities need another request.
    * @param {WordButton} its
    * @param {string} translation
    */

@@ -1,4 +1,4 @@
-/** A translation as sentences of words: what each is made of, how sure the model is of it, and where it comes from. */
+/** A translation as sentences and words, with the probability of each word and the source word it comes from. */
 
 /** @typedef {import("../api.js").Span} Span */
 /** @typedef {import("../api.js").Translation} Translation */
@@ -6,25 +6,25 @@
  * @typedef {object} Word
  * @property {string} text
  * @property {Span} span in the translation of its sentence
- * @property {Span} source in its sentence
- * @property {number} weight the share of its attention that went there
- * @property {number} probability of all its pieces together
+ * @property {Span} source in the source sentence
+ * @property {number} weight share of the attention on that source word
+ * @property {number} probability product over its tokens
  * @property {{text: string, probability: number}[]} pieces
- * @property {boolean} hasWarning something is wrong here
+ * @property {boolean} hasWarning a warning covers this word
  */
 /**
- * @typedef {object} Sentence What was translated by itself.
- * @property {number} offset where it stands in the whole source
+ * @typedef {object} Sentence A unit that was translated separately.
+ * @property {number} offset offset in the whole source text
  * @property {string} text
  * @property {string} translation
- * @property {Word[]} words none: nothing is known of them yet
- * @property {boolean} isChanged somebody has chosen another translation
- * @property {boolean} isClosed some lines of a long text, whose words have not been asked for
+ * @property {Word[]} words empty: not loaded
+ * @property {boolean} isChanged the user chose another translation
+ * @property {boolean} isClosed lines of a long text whose words are not loaded
  */
-/** @typedef {string | Sentence} Item a sentence, or what lies between two */
+/** @typedef {string | Sentence} Item a sentence, or the text between two sentences */
 
 /**
- * The server counts characters, scripts count halves of those above U+FFFF: from one to the other.
+ * Return a function that converts character offsets, as the server counts, to UTF-16 code units, as JavaScript counts.
  * @param {string} text
  * @returns {(index: number) => number}
  */
@@ -37,7 +37,7 @@ export function codeUnitOffsets(text) {
 
 /**
  * @param {Translation} result
- * @param {number} [start] where its text begins in the whole source
+ * @param {number} [start] offset of its text in the whole source
  * @returns {Item[]}
  */
 export function splitSentences(result, start = 0) {
@@ -66,8 +66,8 @@ export function splitSentences(result, start = 0) {
 }
 
 /**
- * Of one sentence, in characters of the whole. Bytes that only together make a letter have no width: they go with the
- * word that comes next.
+ * Return the words of one sentence, with spans in the whole text. Byte tokens that are part of a character have an empty
+ * span and belong to the next word.
  * @param {Translation} result
  * @param {Span} target
  */
@@ -89,9 +89,9 @@ function wordsOf(result, target) {
 }
 
 /**
- * A long text, which came without details, in parts of whole lines that can be asked for one by one.
+ * Split a long text, which was translated without details, into parts of whole lines that can be loaded one by one.
  * @param {Translation} result
- * @param {number} maxLength characters of a part, unless a line has more
+ * @param {number} maxLength characters per part, unless a single line is longer
  * @returns {Item[]}
  */
 export function splitLongText(result, maxLength) {

@@ -1,4 +1,4 @@
-/** Where a text is typed: it grows with the text, and a layer behind it can mark words. */
+/** The source side of the translate screen: the text field with highlighted words, the language direction and the examples. */
 
 import { fetchModels } from "../api.js";
 import { h, replaceContent } from "../dom.js";
@@ -7,13 +7,13 @@ import { getState, setState } from "../url_state.js";
 
 const TEXTS = {
   label: { en: "Text to translate", zh: "要翻译的文字" },
-  type: { en: "Type or paste a text", zh: "输入或粘贴文字" },
+  placeholder: { en: "Type or paste a text", zh: "输入或粘贴文字" },
   clear: { en: "Clear the text", zh: "清空" },
   count: { en: "{0} of {1} characters", zh: "{0} / {1} 个字符" },
   direction: { en: "Direction", zh: "方向" },
-  auto: { en: "By script", zh: "自动识别" },
-  found: { en: "By script: {0} → {1}", zh: "自动识别：{0} → {1}" },
-  swap: { en: "Swap the languages, and translate back", zh: "交换语言并回译" },
+  auto: { en: "Detect language", zh: "自动识别语言" },
+  detected: { en: "Detected: {0} → {1}", zh: "自动识别：{0} → {1}" },
+  swap: { en: "Swap the languages and translate back", zh: "交换语言并译回" },
   examples: { en: "Try one of these", zh: "试试这些句子" },
 };
 
@@ -21,16 +21,16 @@ const TEXTS = {
 
 /**
  * @param {(text: string) => void} onInput
- * @param {(place: number | null) => void} onHighlight which of the marked words the pointer or the caret is at
+ * @param {(place: number | null) => void} onHighlight called with the index of the marked word at the pointer or caret, or null
  */
 export function sourceField(onInput, onHighlight) {
-  const mirror = h("div", { class: "mirror", "aria-hidden": "true" });
+  const mirror = h("div", { class: "highlight-layer", "aria-hidden": "true" });
   const area = h("textarea", {
-    id: "source", "aria-label": t(TEXTS.label), placeholder: t(TEXTS.type), rows: 4, spellcheck: "false", autocomplete: "off",
+    id: "source", "aria-label": t(TEXTS.label), placeholder: t(TEXTS.placeholder), rows: 4, spellcheck: "false", autocomplete: "off",
     "aria-describedby": "count",
   });
   const count = h("span", { class: "note count", id: "count" });
-  const clear = h("button", { type: "button", class: "quiet", id: "clear", "aria-label": t(TEXTS.clear), title: t(TEXTS.clear),
+  const clear = h("button", { type: "button", class: "subtle", id: "clear", "aria-label": t(TEXTS.clear), title: t(TEXTS.clear),
     onclick: () => replaceText("") }, "✕");
   let limit = 0;
 
@@ -38,7 +38,7 @@ export function sourceField(onInput, onHighlight) {
     const length = [...area.value].length;
     clear.hidden = length === 0;
     count.textContent = limit ? t(TEXTS.count, length.toLocaleString("en"), limit.toLocaleString("en")) : "";
-    count.classList.toggle("wrong", limit > 0 && length > limit);
+    count.classList.toggle("error", limit > 0 && length > limit);
   }
 
   /** @param {string} text */
@@ -56,15 +56,15 @@ export function sourceField(onInput, onHighlight) {
   }
 
   /**
-   * The layer says the same as the field; the last line must have a height even if it is empty.
-   * @param {Span[]} spans in order; none may overlap another
+   * Mark words in the layer behind the field, which has the same text. The zero-width space gives an empty last line a height.
+   * @param {Span[]} spans sorted and disjoint
    */
   function markWords(spans) {
     /** @type {(Node | string)[]} */
     const parts = [];
     let end = 0;
     spans.forEach(([start, spanEnd], index) => {
-      parts.push(area.value.slice(end, start), h("mark", { dataset: { place: index } }, area.value.slice(start, spanEnd)));
+      parts.push(area.value.slice(end, start), h("mark", { dataset: { index } }, area.value.slice(start, spanEnd)));
       end = spanEnd;
     });
     replaceContent(mirror, parts, `${area.value.slice(end)}\u200b`);
@@ -72,20 +72,20 @@ export function sourceField(onInput, onHighlight) {
 
   /** @param {number | null} index */
   function highlight(index) {
-    for (const element of mirror.querySelectorAll(".lit")) element.classList.remove("lit");
-    if (index !== null) mirror.querySelector(`mark[data-place="${index}"]`)?.classList.add("lit");
+    for (const element of mirror.querySelectorAll(".highlighted")) element.classList.remove("highlighted");
+    if (index !== null) mirror.querySelector(`mark[data-index="${index}"]`)?.classList.add("highlighted");
   }
 
   area.addEventListener("input", (event) => {
     markWords([]);
     updateCount();
-    // Letters that an input method is still making a word of are not yet the text.
+    // While an input method is composing, the text is not final.
     if (!(event instanceof InputEvent && event.isComposing)) onInput(area.value);
   });
   area.addEventListener("compositionend", () => onInput(area.value));
   area.addEventListener("pointermove", (event) => {
-    const mark = document.elementsFromPoint(event.clientX, event.clientY).find((element) => element.matches(".mirror mark"));
-    onHighlight(mark instanceof HTMLElement ? Number(mark.dataset.place) : null);
+    const mark = document.elementsFromPoint(event.clientX, event.clientY).find((element) => element.matches(".highlight-layer mark"));
+    onHighlight(mark instanceof HTMLElement ? Number(mark.dataset.index) : null);
   });
   area.addEventListener("pointerleave", () => onHighlight(null));
   area.addEventListener("keyup", (event) => {
@@ -95,14 +95,14 @@ export function sourceField(onInput, onHighlight) {
     for (const node of mirror.childNodes) {
       const start = end;
       end += node.textContent?.length ?? 0;
-      if (node instanceof HTMLElement && start <= area.selectionStart && area.selectionStart < end) index = Number(node.dataset.place);
+      if (node instanceof HTMLElement && start <= area.selectionStart && area.selectionStart < end) index = Number(node.dataset.index);
     }
     onHighlight(index);
   });
   area.addEventListener("blur", () => onHighlight(null));
 
   return {
-    field: h("div", { class: "field" }, mirror, area),
+    field: h("div", { class: "source-field" }, mirror, area),
     area, clear, count, setText, replaceText, markWords, highlight,
     /** @param {number} characters */
     setLimit: (characters) => {
@@ -113,19 +113,19 @@ export function sourceField(onInput, onHighlight) {
   };
 }
 
-// --- From which language into which: chosen, or told by the script of the text; and the way back.
+// --- the language direction ---------------------------------------------------------------------------------------------
 
 /** @param {() => void} onSwap */
 export function directionChooser(onSwap) {
-  const select = h("select", { id: "direction", "aria-label": t(TEXTS.direction), class: "plain" }, h("option", { value: "" }, t(TEXTS.auto)));
+  const select = h("select", { id: "direction", "aria-label": t(TEXTS.direction), class: "borderless" }, h("option", { value: "" }, t(TEXTS.auto)));
   const swap = h("button", { type: "button", class: "swap", id: "swap", "aria-label": t(TEXTS.swap), title: t(TEXTS.swap), onclick: onSwap }, "⇄");
   /** @type {{from: string, to: string} | null} */
   let shownLanguages = null;
 
-  /** @param {{from: string, to: string} | null} languages of the translation that is shown, if any is */
+  /** @param {{from: string, to: string} | null} languages languages of the translation that is shown */
   function show(languages) {
     shownLanguages = languages;
-    select.options[0].textContent = shownLanguages && !getState("from") ? t(TEXTS.found, languageName(shownLanguages.from), languageName(shownLanguages.to)) : t(TEXTS.auto);
+    select.options[0].textContent = shownLanguages && !getState("from") ? t(TEXTS.detected, languageName(shownLanguages.from), languageName(shownLanguages.to)) : t(TEXTS.auto);
     select.value = getState("from") ? `${getState("from")}>${getState("to")}` : "";
     if (select.selectedIndex < 0) select.selectedIndex = 0;
     const reverse = `${getState("to")}>${getState("from")}`;
@@ -143,7 +143,7 @@ export function directionChooser(onSwap) {
   return { select, swap, show };
 }
 
-// --- Sentences to begin with, for who has none at hand.
+// --- example sentences --------------------------------------------------------------------------------------------------
 
 const EXAMPLES = [
   { text: "机器学习很有趣，但是好的数据很难找到。", language: "zh" },
@@ -153,7 +153,7 @@ const EXAMPLES = [
 ];
 
 /**
- * In languages that a model reads.
+ * Return buttons with example sentences, in the languages that the models can translate.
  * @param {(text: string) => void} onPick
  */
 export function exampleButtons(onPick) {

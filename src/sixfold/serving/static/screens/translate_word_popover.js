@@ -1,4 +1,4 @@
-/** What there is to know of a word, and what could stand in its place. */
+/** The popover of a word: its probability, its tokens, its source word, and alternatives to choose from. */
 
 import { fetchAlternatives } from "../api.js";
 import { announce, h, replaceContent } from "../dom.js";
@@ -9,26 +9,26 @@ import { formatPercent } from "./translate_sentences.js";
 const TEXTS = {
   label: { en: "About “{0}”", zh: "关于“{0}”" },
   close: { en: "Close", zh: "关闭" },
-  sure: { en: "is what the model gave this word here", zh: "模型在此处给这个词的概率" },
-  pieces: { en: "Its pieces", zh: "它的词片" },
-  from: { en: "It looked at “{0}” most, with {1} of its attention.", zh: "它最关注“{0}”，占其注意力的 {1}。" },
-  others: { en: "Say it another way from here", zh: "从这里换一种说法" },
-  wait: { en: "Asking the model…", zh: "正在询问模型…" },
-  none: { en: "The model knows no other way.", zh: "模型没有其他译法。" },
-  now: { en: "as it is", zh: "当前" },
-  mean: { en: "the mean probability of its pieces", zh: "其词片的平均概率" },
+  probability: { en: "is the probability of this word here", zh: "是模型在此处给这个词的概率" },
+  tokens: { en: "Tokens", zh: "词元" },
+  from: { en: "Its strongest attention is on “{0}”: {1}.", zh: "它最关注“{0}”，占其注意力的 {1}。" },
+  alternatives: { en: "Continue differently from here", zh: "从这里换一种译法" },
+  wait: { en: "Loading alternatives…", zh: "正在获取其他译法…" },
+  none: { en: "The model found no alternative.", zh: "模型没有找到其他译法。" },
+  current: { en: "current", zh: "当前" },
+  mean: { en: "mean probability per token", zh: "每个词元的平均概率" },
   count: { en: "{0} alternatives", zh: "{0} 个其他译法" },
-  inside: { en: "Look inside this sentence", zh: "查看这句话的内部" },
+  explore: { en: "Explore this sentence", zh: "查看这句话的内部计算" },
 };
 
 /** @typedef {import("./translate_words.js").WordButton} WordButton */
 /** @typedef {import("../api.js").Translation} Translation */
 
-export const ALTERNATIVE_COUNT = 6; // alternatives that are asked for
+export const ALTERNATIVE_COUNT = 6; // alternatives per request
 
 /**
- * Opens below the word; Esc, a click elsewhere or leaving it closes it.
- * @param {HTMLElement} pane what it stands in
+ * Open the popover below a word. Escape, a click outside or moving the focus out closes it.
+ * @param {HTMLElement} pane the pane that contains it
  * @param {WordButton} wordButton
  * @param {{from: string, to: string}} languages
  * @param {{onPick: (chosen: Translation) => void, onLoaded: (count: number) => void, onClose: () => void, describeError: (error: unknown) => string}} handlers
@@ -37,18 +37,18 @@ export const ALTERNATIVE_COUNT = 6; // alternatives that are asked for
 export function openWordPopover(pane, wordButton, languages, handlers) {
   const { button, word, sentence } = wordButton;
   const abortController = new AbortController();
-  const list = h("div", { class: "others", "aria-busy": "true" }, h("p", { class: "note" }, t(TEXTS.wait)));
+  const list = h("div", { class: "alternatives", "aria-busy": "true" }, h("p", { class: "note" }, t(TEXTS.wait)));
   const element = h("div", { class: "popover", role: "dialog", id: "popover", "aria-label": t(TEXTS.label, word.text), tabindex: -1 },
     h("div", { class: "popover-head" },
       h("strong", { class: "popover-word", lang: languages.to }, word.text),
-      h("button", { type: "button", class: "quiet", "aria-label": t(TEXTS.close), onclick: () => close(true) }, "✕")),
-    h("p", { class: "sure" }, h("strong", {}, formatPercent(word.probability)), " ", t(TEXTS.sure)),
+      h("button", { type: "button", class: "subtle", "aria-label": t(TEXTS.close), onclick: () => close(true) }, "✕")),
+    h("p", { class: "word-probability" }, h("strong", {}, formatPercent(word.probability)), " ", t(TEXTS.probability)),
     h("div", { class: "gauge", "aria-hidden": "true" }, h("span", { style: { width: `${100 * word.probability}%` } })),
-    word.pieces.length > 1 && h("div", { class: "pieces" }, h("span", { class: "note" }, t(TEXTS.pieces)),
+    word.pieces.length > 1 && h("div", { class: "word-tokens" }, h("span", { class: "note" }, t(TEXTS.tokens)),
       word.pieces.map((token) => h("span", { class: "chip" }, `${token.text.trim() || "·"} ${formatPercent(token.probability)}`))),
     h("p", { class: "note" }, t(TEXTS.from, sentence.text.slice(...word.source), formatPercent(word.weight))),
-    h("h3", {}, t(TEXTS.others)), list,
-    h("a", { class: "note", href: linkTo(attentionState(sentence)), onclick: (/** @type {MouseEvent} */ event) => openAttention(event, sentence) }, t(TEXTS.inside)));
+    h("h3", {}, t(TEXTS.alternatives)), list,
+    h("a", { class: "note", href: linkTo(attentionState(sentence)), onclick: (/** @type {MouseEvent} */ event) => openAttention(event, sentence) }, t(TEXTS.explore)));
 
   let isOpen = true;
   /** @param {boolean} returnsFocus whether the focus returns to the word */
@@ -98,7 +98,7 @@ export function openWordPopover(pane, wordButton, languages, handlers) {
     handlers.onLoaded(others.length);
     announce(t(TEXTS.count, others.length));
   }).catch((error) => {
-    if (!abortController.signal.aborted) replaceContent(list, h("p", { class: "wrong" }, handlers.describeError(error)));
+    if (!abortController.signal.aborted) replaceContent(list, h("p", { class: "error" }, handlers.describeError(error)));
   });
 
   button.setAttribute("aria-expanded", "true");
@@ -111,7 +111,7 @@ export function openWordPopover(pane, wordButton, languages, handlers) {
 }
 
 /**
- * What comes next is set off from the rest, which the model translated anew.
+ * A button for one alternative: the next word in bold, then the rest, which the model translated again.
  * @param {Translation} alternative
  * @param {string} prefix
  * @param {boolean} isCurrent
@@ -121,9 +121,9 @@ export function openWordPopover(pane, wordButton, languages, handlers) {
 function alternativeButton(alternative, prefix, isCurrent, language, onPick) {
   const rest = alternative.translation.startsWith(prefix) ? alternative.translation.slice(prefix.length) : alternative.translation;
   const changedWord = firstWord(rest, language);
-  return h("button", { type: "button", class: "other", "aria-current": isCurrent ? "true" : null, onclick: onPick },
+  return h("button", { type: "button", class: "alternative", "aria-current": isCurrent ? "true" : null, onclick: onPick },
     h("span", { lang: language }, prefix.trim() && "… ", h("strong", {}, changedWord), h("span", { class: "rest" }, rest.slice(changedWord.length))),
-    h("span", { class: "note", title: t(TEXTS.mean) }, isCurrent ? t(TEXTS.now) : formatPercent(Math.exp(alternative.score))));
+    h("span", { class: "note", title: t(TEXTS.mean) }, isCurrent ? t(TEXTS.current) : formatPercent(Math.exp(alternative.score))));
 }
 
 /**
@@ -149,7 +149,7 @@ function placePopover(element, button, pane) {
 }
 
 /**
- * The address of the Attention screen for a sentence.
+ * Return the state that opens a sentence in the attention screen.
  * @param {import("./translate_sentences.js").Sentence} sentence
  * @returns {import("../url_state.js").StateChanges}
  */

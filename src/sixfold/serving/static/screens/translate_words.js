@@ -1,14 +1,14 @@
-/** The words of a translation as buttons: underlined where the model was unsure, arrows lead from one to the next. */
+/** The words of a translation as buttons: underlined where the model is unsure, and highlighted together with the source words they come from. */
 
 import { h, replaceContent } from "../dom.js";
 import { t } from "../page_text.js";
 import { formatPercent } from "./translate_sentences.js";
 
 const TEXTS = {
-  label: { en: "Translation, word by word: arrows move, Enter opens", zh: "译文逐词：方向键移动，回车键打开" },
+  label: { en: "Translation by word: arrow keys move, Enter opens", zh: "译文逐词显示：方向键移动，回车键打开" },
   word: { en: "{0}, {1}, from {2}", zh: "{0}，{1}，来自 {2}" },
-  known: { en: "{0}, {1}, from {2}, {3} alternatives", zh: "{0}，{1}，来自 {2}，{3} 个其他译法" },
-  open: { en: "Show the words of this part", zh: "查看这一部分的词" },
+  wordWithCount: { en: "{0}, {1}, from {2}, {3} alternatives", zh: "{0}，{1}，来自 {2}，{3} 个其他译法" },
+  showWords: { en: "Show the words of this part", zh: "查看这一部分的词" },
 };
 
 /** @typedef {import("./translate_sentences.js").Item} Item */
@@ -18,13 +18,13 @@ const TEXTS = {
 
 const CLOSING_PUNCTUATION = /^[\p{Pe}\p{Pf}\p{Po}]/u;
 const OPENING_PUNCTUATION = /[\p{Ps}\p{Pi}]$/u;
-const BREAKABLE_SCRIPT = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\u3000-\u303f\uff00-\uffef]/u; // a line may end anywhere
-const MAX_UNBROKEN = 24; // characters that no line may end between
+const BREAKABLE_SCRIPT = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\u3000-\u303f\uff00-\uffef]/u; // a line may break anywhere
+const MAX_UNBROKEN = 24; // characters kept on one line
 
 /**
  * @param {(wordButtons: WordButton) => void} onOpen
  * @param {(wordButtons: WordButton | null) => void} onHighlight
- * @param {(part: Sentence) => void} onLoadPart for the words of a part
+ * @param {(part: Sentence) => void} onLoadPart called to load the words of a part
  */
 export function wordsPane(onOpen, onHighlight, onLoadPart) {
   const element = h("div", { class: "words", id: "words", role: "group", "aria-label": t(TEXTS.label), lang: "" });
@@ -34,7 +34,7 @@ export function wordsPane(onOpen, onHighlight, onLoadPart) {
   /** @param {EventTarget | null} target */
   function findWord(target) {
     const button = target instanceof Element ? target.closest(".word") : null;
-    return button instanceof HTMLElement ? wordButtons[Number(button.dataset.place)] : undefined;
+    return button instanceof HTMLElement ? wordButtons[Number(button.dataset.index)] : undefined;
   }
 
   element.addEventListener("click", (event) => {
@@ -55,7 +55,7 @@ export function wordsPane(onOpen, onHighlight, onLoadPart) {
     next.focus();
   });
 
-  /** @param {HTMLButtonElement} to the one stop for the Tab key */
+  /** @param {HTMLButtonElement} to becomes the only stop for the Tab key */
   function setTabStop(to) {
     for (const { button } of wordButtons) if (button.tabIndex === 0) button.tabIndex = -1;
     to.tabIndex = 0;
@@ -76,7 +76,7 @@ export function wordsPane(onOpen, onHighlight, onLoadPart) {
       const before = sentence.translation.slice(0, word.span[0]);
       if (between || !group || !isUnbreakable(before, word.text) || (group.textContent ?? "").length > MAX_UNBROKEN) {
         if (between) parts.push(between);
-        group = h("span", { class: "together" });
+        group = h("span", { class: "unbroken" });
         parts.push(group);
       }
       const button = makeWordButton(word, sentence);
@@ -94,9 +94,9 @@ export function wordsPane(onOpen, onHighlight, onLoadPart) {
    */
   function makeWordButton(word, sentence) {
     return h("button", {
-      type: "button", class: word.hasWarning ? "word wary" : "word", tabindex: -1, "aria-haspopup": "dialog",
-      dataset: { place: wordButtons.length, probability: word.probability.toFixed(6) },
-      style: { "--doubt": `${Math.round(100 * (1 - word.probability))}%` },
+      type: "button", class: word.hasWarning ? "word has-warning" : "word", tabindex: -1, "aria-haspopup": "dialog",
+      dataset: { index: wordButtons.length, probability: word.probability.toFixed(6) },
+      style: { "--uncertainty": `${Math.round(100 * (1 - word.probability))}%` },
       "aria-label": t(TEXTS.word, word.text, formatPercent(word.probability), sentence.text.slice(...word.source)),
     }, word.text);
   }
@@ -119,7 +119,7 @@ export function wordsPane(onOpen, onHighlight, onLoadPart) {
 
   /** @param {Sentence} part */
   function partButton(part) {
-    return h("button", { type: "button", class: "opener", "aria-label": t(TEXTS.open), title: t(TEXTS.open), onclick: (/** @type {MouseEvent} */ event) => {
+    return h("button", { type: "button", class: "load-words", "aria-label": t(TEXTS.showWords), title: t(TEXTS.showWords), onclick: (/** @type {MouseEvent} */ event) => {
       /** @type {HTMLButtonElement} */ (event.currentTarget).disabled = true;
       onLoadPart(part);
     } }, "⋯");
@@ -127,8 +127,8 @@ export function wordsPane(onOpen, onHighlight, onLoadPart) {
 
   /** @param {WordButton[]} chosen */
   function highlight(chosen) {
-    for (const highlighted of element.querySelectorAll(".lit")) highlighted.classList.remove("lit");
-    for (const { button } of chosen) button.classList.add("lit");
+    for (const highlighted of element.querySelectorAll(".highlighted")) highlighted.classList.remove("highlighted");
+    for (const { button } of chosen) button.classList.add("highlighted");
   }
 
   /**
@@ -137,14 +137,14 @@ export function wordsPane(onOpen, onHighlight, onLoadPart) {
    */
   function labelWithCount(wordButton, count) {
     wordButton.button.setAttribute("aria-label",
-      t(TEXTS.known, wordButton.word.text, formatPercent(wordButton.word.probability), wordButton.sentence.text.slice(...wordButton.word.source), count));
+      t(TEXTS.wordWithCount, wordButton.word.text, formatPercent(wordButton.word.probability), wordButton.sentence.text.slice(...wordButton.word.source), count));
   }
 
   return { element, show, highlight, labelWithCount };
 }
 
 /**
- * Whether no line may end between them: letters of one word, a word and what closes it, what opens and a word.
+ * Return whether a line must not break here: inside a word, before closing or after opening punctuation.
  * @param {string} before
  * @param {string} word
  */
@@ -153,7 +153,7 @@ function isUnbreakable(before, word) {
   return CLOSING_PUNCTUATION.test(word) || OPENING_PUNCTUATION.test(last) || !(BREAKABLE_SCRIPT.test(last) || BREAKABLE_SCRIPT.test(word));
 }
 
-// --- Which word comes from which, shown both ways: looking at one lights the other.
+// --- highlights: a word and the source word it comes from, both ways ------------------------------------------------------
 
 /** @typedef {import("../api.js").Span} Span */
 
@@ -164,7 +164,7 @@ function isUnbreakable(before, word) {
 export function connectAlignment(source, words) {
   /** @type {WordButton[]} */
   let wordButtons = [];
-  /** @type {Map<number, number>} where a source word begins, and which of the marked it is */
+  /** @type {Map<number, number>} start of a source word → index of its mark */
   let markIndexes = new Map();
   /** @type {WordButton | null} */
   let pinned = null;
@@ -174,7 +174,7 @@ export function connectAlignment(source, words) {
     return markIndexes.get(wordButton.sentence.offset + wordButton.word.source[0]) ?? null;
   }
 
-  /** @param {WordButton | null} wordButton a word that the pointer or the focus is at */
+  /** @param {WordButton | null} wordButton the word under the pointer or with the focus */
   function highlightWord(wordButton) {
     const shown = wordButton ?? pinned;
     source.highlight(shown && markOf(shown));
@@ -183,13 +183,13 @@ export function connectAlignment(source, words) {
 
   return {
     highlightWord,
-    /** @param {number | null} index of a marked word of the source */
+    /** @param {number | null} index of a marked source word */
     highlightSource: (index) => {
       if (index === null) return highlightWord(null);
       source.highlight(index);
       words.highlight(wordButtons.filter((wordButton) => markOf(wordButton) === index));
     },
-    /** @param {WordButton | null} wordButton stays lit while nothing else is looked at */
+    /** @param {WordButton | null} wordButton stays highlighted until another word is */
     pin: (wordButton) => highlightWord((pinned = wordButton)),
     /** @param {WordButton[]} newButtons */
     setWords: (newButtons) => {

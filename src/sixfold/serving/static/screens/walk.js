@@ -1,4 +1,4 @@
-/** The whole computation of one number after the other: from the text to the probability of the next piece. */
+/** The walk screen: the whole computation, number by number, from the text to the probability of the next token. */
 
 import { axisLabels, exploreRequest, fetchArrays } from "../api.js";
 import { h, replaceContent } from "../dom.js";
@@ -15,8 +15,8 @@ export const TITLE = { en: "Walk", zh: "逐步计算" };
 
 const TEXTS = {
   lead: {
-    en: "Choose a piece, a layer and a head: here is every number on its way from text to probability, the equation beside it, and Python that computes it again.",
-    zh: "选择词元、层和头：这里是从文本到概率一路上的每个数，旁边是公式，以及能重现它的 Python。",
+    en: "Choose a token, a layer and a head. The page shows every number from the text to the probability, its equation, and Python code that computes it again.",
+    zh: "选择一个词元、一层和一个头。这里列出从文本到概率的每一个数、它的公式，以及能重新算出它的 Python 代码。",
   },
   kind: { en: "Attention", zh: "注意力" },
   encoder: { en: "Encoder", zh: "编码器" },
@@ -24,13 +24,13 @@ const TEXTS = {
   cross: { en: "Cross", zh: "交叉" },
   layer: { en: "Layer", zh: "层" },
   head: { en: "Head", zh: "头" },
-  row: { en: "The place that asks", zh: "提问的位置" },
-  column: { en: "The key that is looked at", zh: "被看的键" },
+  row: { en: "Query token", zh: "查询词元" },
+  column: { en: "Key token", zh: "键词元" },
   stages: { en: "Stages", zh: "阶段" },
   text: { en: "Text", zh: "文本" },
-  input: { en: "Embedding", zh: "嵌入" },
+  input: { en: "Embedding", zh: "词嵌入" },
   attention: { en: "Attention, layer {0}", zh: "注意力，第 {0} 层" },
-  feedForward: { en: "Feed-forward, layer {0}", zh: "前馈，第 {0} 层" },
+  feedForward: { en: "Feed-forward, layer {0}", zh: "前馈网络，第 {0} 层" },
   output: { en: "Output", zh: "输出" },
 };
 
@@ -112,7 +112,7 @@ export function mount(root) {
   function buildCards(groups) {
     cards.forEach((item) => item.dispose());
     cards = new Map();
-    const heading = (/** @type {string} */ group) => h("h2", { class: "group", dataset: { group } });
+    const heading = (/** @type {string} */ group) => h("h2", { class: "stage-group", dataset: { group } });
     replaceContent(body, heading("text"), h("div", { class: "columns" }, textCards.elements), Object.entries(groups).filter(([, groupStages]) => groupStages.length).flatMap(([group, groupStages]) => [
       heading(group),
       h("div", { class: "columns" }, groupStages.map((stage) => {
@@ -144,14 +144,14 @@ export function mount(root) {
   }
 
   /**
-   * What is chosen now: a long sentence has too many pieces to make their buttons anew.
+   * Check the current selection. The buttons are not created again: a long sentence has too many.
    * @param {import("./walk_python.js").WalkPosition} spot
    */
   function checkControls(spot) {
     const indexes = { layer: Number(spot.attention.split(".")[2]), head: spot.head, row: spot.row, column: spot.column };
     for (const [name, index] of Object.entries(indexes))
       for (const button of /** @type {NodeListOf<HTMLElement>} */ (controls.querySelectorAll(`[data-control=${name}] [role=radio]`))) {
-        const isSelected = Number(button.dataset.place) === index;
+        const isSelected = Number(button.dataset.index) === index;
         button.setAttribute("aria-checked", String(isSelected));
         button.tabIndex = isSelected ? 0 : -1;
       }
@@ -205,7 +205,7 @@ function indexOfMax(values) {
 }
 
 /**
- * The component that is looked at first: of the vocabulary, the piece that comes next.
+ * Return the component to select first: in the vocabulary, the token that comes next.
  * @param {import("./walk_python.js").WalkPosition} spot
  * @param {import("./walk_stages.js").Stage} stage
  */
@@ -214,7 +214,7 @@ function defaultIndex(spot, stage) {
 }
 
 /**
- * What a component stands for, where that is known.
+ * Return a function that names components: key tokens, or likely next tokens.
  * @param {import("./walk_python.js").WalkPosition} spot
  * @param {import("./walk_stages.js").Stage} stage
  * @returns {(index: number) => string}
@@ -227,7 +227,7 @@ function componentNames(spot, stage) {
 }
 
 /**
- * The number as Python would index it.
+ * Return the Python expression of the number.
  * @param {import("./walk_python.js").WalkPosition} spot
  * @param {import("./walk_stages.js").Stage} stage
  * @param {number} index

@@ -1,4 +1,4 @@
-/** A stage of the walk as a card: what it is, its equation, its numbers, and the Python that computes one of them again. */
+/** A card for one stage of the walk: its equation, its numbers, and Python code that computes the selected number again. */
 
 import { announce, escapeXml, h, replaceContent } from "../dom.js";
 import { sheetSvg, toCsv } from "../export.js";
@@ -10,24 +10,24 @@ import { python } from "./walk_python.js";
 
 const TEXTS = {
   component: { en: "component", zh: "分量" },
-  looked: { en: "key", zh: "键" },
-  copy: { en: "Copy the Python", zh: "复制 Python" },
+  key: { en: "key", zh: "键" },
+  copy: { en: "Copy the Python code", zh: "复制 Python 代码" },
   copied: { en: "Copied", zh: "已复制" },
-  code: { en: "Python for this number", zh: "算出它的 Python" },
+  code: { en: "Python code for this number", zh: "计算这个数的 Python 代码" },
   vector: { en: "{0}: {1} numbers", zh: "{0}：{1} 个数" },
 };
 
-const SHOWN_NUMBERS = 6; // numbers that are written out
+const SHOWN_NUMBERS = 6; // how many numbers are written out
 
 /**
  * @typedef {object} CardContent
  * @property {import("./walk_python.js").WalkPosition} position
  * @property {import("./walk_stages.js").Stage} stage
  * @property {Float32Array} values
- * @property {number} index the component that is looked at
+ * @property {number} index the selected component
  * @property {string[] | null} names of the components
  * @property {(index: number) => string} nameOf
- * @property {string} expression the number as Python would index it
+ * @property {string} expression Python expression of the number
  */
 
 /**
@@ -47,15 +47,15 @@ export function stageCard(stage, onSelect) {
   let content = null;
   const title = t(stage.title);
   const vectorView = new VectorView(onSelect);
-  const equation = h("div", { class: "law" });
-  const input = h("input", { type: "number", min: 0, step: 1, "aria-label": `${title}: ${t(stage.axis === "keys" ? TEXTS.looked : TEXTS.component)}`, onchange: onTyped });
+  const equation = h("div", { class: "equations" });
+  const input = h("input", { type: "number", min: 0, step: 1, "aria-label": `${title}: ${t(stage.axis === "keys" ? TEXTS.key : TEXTS.component)}`, onchange: onTyped });
   const name = h("span", { class: "cell-word" });
   const value = h("output", { class: "value" });
   const numbers = h("p", { class: "numbers" });
   const { element: snippet, show: showPython } = pythonBox(title);
   const element = panel(title, [
     equation, vectorView.element, numbers,
-    h("div", { class: "readout" }, h("label", {}, h("span", { class: "note" }, t(stage.axis === "keys" ? TEXTS.looked : TEXTS.component)), input), name, value), snippet,
+    h("div", { class: "readout" }, h("label", {}, h("span", { class: "note" }, t(stage.axis === "keys" ? TEXTS.key : TEXTS.component)), input), name, value), snippet,
   ], { svg, data: () => toCsv([["index", "value"], ...Array.from(content?.values ?? [], (value, index) => [index, value])]) });
   element.classList.add("stage");
   element.id = `stage-${stage.id}`;
@@ -109,13 +109,13 @@ function firstNumbers(values) {
 }
 
 /**
- * The code, folded away, and the button that copies it.
+ * A box with the Python code, closed at first, and a copy button.
  * @param {string} title
  */
 export function pythonBox(title) {
   const code = h("code", {});
   const expression = h("code", { class: "where" });
-  const copy = h("button", { type: "button", class: "quiet copy", "aria-label": `${title}: ${t(TEXTS.copy)}`, onclick: () => copyCode() }, t(TEXTS.copy));
+  const copy = h("button", { type: "button", class: "subtle copy", "aria-label": `${title}: ${t(TEXTS.copy)}`, onclick: () => copyCode() }, t(TEXTS.copy));
   const box = h("details", {}, h("summary", { class: "note" }, t(TEXTS.code)), h("pre", { tabindex: 0 }, code));
   const element = h("div", { class: "python" }, expression, copy, box);
 
@@ -124,7 +124,7 @@ export function pythonBox(title) {
     try {
       await navigator.clipboard.writeText(text);
     } catch {
-      // Browsers lend the clipboard to safe origins only; elsewhere the text is selected, and they may still copy that.
+      // The clipboard API needs HTTPS or localhost; elsewhere the text is selected and copied with the old command.
       box.open = true;
       getSelection()?.selectAllChildren(code);
       document.execCommand("copy");

@@ -1,25 +1,25 @@
-/** Python that computes a number of the page again from the step before it, by the stage it belongs to. */
+/** Python code for each stage of the walk: it computes a number again from the numbers of the stage before. */
 
 /**
- * @typedef {object} WalkPosition What is looked at.
+ * @typedef {object} WalkPosition What the walk shows: kind of attention, layer, head, query and key.
  * @property {import("../api.js").Trace} trace
- * @property {boolean} isGiven whether the translation is not the model's own
+ * @property {boolean} isGiven whether the user gave the translation
  * @property {"encoder" | "decoder"} stack
  * @property {import("../api.js").AttentionKind} kind
- * @property {string} attention the attention, in the names of arrays
- * @property {string} feedForward the feed-forward of the same layer
- * @property {string} input what enters the attention's sublayer
- * @property {string} keyInput what keys and values are made of
+ * @property {string} attention path of the attention module
+ * @property {string} feedForward path of the feed-forward module of the same layer
+ * @property {string} input array that enters the attention sublayer
+ * @property {string} keyInput array from which keys and values are computed
  * @property {number} head
- * @property {number} keyHead of keys and values that the head shares
+ * @property {number} keyHead head of keys and values that this head uses
  * @property {number} row
  * @property {number} column
  */
 
-/** @typedef {(position: WalkPosition, index: number, stage: import("./walk_stages.js").Stage) => string[]} Snippet lines; the last one is the number */
+/** @typedef {(position: WalkPosition, index: number, stage: import("./walk_stages.js").Stage) => string[]} Snippet lines of Python; the last one is the expression of the number */
 
 /**
- * The whole snippet: it runs by itself wherever sixfold is installed.
+ * Return the complete snippet. It runs wherever sixfold is installed.
  * @param {WalkPosition} position
  * @param {import("./walk_stages.js").Stage} stage
  * @param {number} index
@@ -32,7 +32,7 @@ export function python(position, stage, index) {
 }
 
 /**
- * Only what differs from the defaults; the model that ships needs no name.
+ * Return the arguments that differ from the defaults; the shipped model needs no name.
  * @param {WalkPosition} spot
  */
 function exploreArguments({ trace, isGiven }) {
@@ -45,7 +45,7 @@ function exploreArguments({ trace, isGiven }) {
 }
 
 /**
- * A string of JSON is one of Python too.
+ * Return a Python string literal; every JSON string is one.
  * @param {string} value
  */
 function pythonString(value) {
@@ -53,7 +53,7 @@ function pythonString(value) {
 }
 
 /**
- * W[i] · x + b[i], of a layer that is only that.
+ * Return the code of a linear layer: W[i] · x + b[i].
  * @param {string} module
  * @param {string} input
  * @param {number} row
@@ -80,7 +80,7 @@ function norm(position, module, input, index) {
 }
 
 /**
- * A row of the matrix that makes queries, keys and values.
+ * Return the code of one row of the query, key and value projection.
  * @param {WalkPosition} position
  * @param {string} input
  * @param {number} tokenIndex
@@ -144,7 +144,7 @@ const ACTIVATIONS = {
 
 /** @param {WalkPosition} position */
 function maskCondition(position) {
-  return position.kind === "decoder" ? `${position.column} <= ${position.row}  # a place reads what stands up to it` : "True  # nothing here is padding";
+  return position.kind === "decoder" ? `${position.column} <= ${position.row}  # a position attends to itself and those before it` : "True  # no position is padding";
 }
 
 /** @type {Record<string, Snippet>} */
@@ -153,7 +153,7 @@ export const SNIPPETS = {
     const side = position.stack === "encoder" ? "source" : "target";
     const first = position.trace[side].spans.findIndex(([start, end]) => start !== end);
     const [from, to] = position.trace[side].spans[position.row];
-    if (side === "source" && from !== to) return [`ids = trace.tokenizer.encode(trace.text)  # after ${first} that the model is told`, `ids[${position.row - first}]`];
+    if (side === "source" && from !== to) return [`ids = trace.tokenizer.encode(trace.text)  # after ${first} special tokens`, `ids[${position.row - first}]`];
     return [`trace.${side}.ids[${position.row}]`];
   },
   token: ({ trace, stack, row }, index) => {
@@ -192,7 +192,7 @@ export const SNIPPETS = {
   heads: (position, index) => [
     `at = "${position.attention}"`, `weights, V = trace[f"{at}.weights"][${position.head}, ${position.row}], trace[f"{at}.value"][${position.keyHead}]`, `weights @ V[:, ${index}]`,
   ],
-  concatenation: (position, index) => [`heads = trace["${position.attention}.heads"][:, ${position.row}]  # a row for each head`, `np.concatenate(heads)[${index}]`],
+  concatenation: (position, index) => [`heads = trace["${position.attention}.heads"][:, ${position.row}]  # one row per head`, `np.concatenate(heads)[${index}]`],
   linear: (position, index, stage) => linear(stage.name, stage.inputs[0], position.row, index, stage.hasBias),
   hidden: ({ trace, feedForward: ff, row }, index) => {
     const kind = trace.config.feed_forward;

@@ -1,11 +1,11 @@
-/** The stages of the computation for one place, layer and head, in their order, as this very model has them. */
+/** The stages of the computation for one position, layer and head, in order, as this model computes them. */
 
 import { attentionPath } from "../api.js";
 import { stateIndex } from "../url_state.js";
 import { STAGE_DESCRIPTIONS, STAGE_TITLES } from "./walk_stage_texts.js";
 
 /** @typedef {import("./walk_python.js").WalkPosition} WalkPosition */
-/** @typedef {"row" | "head" | "key" | "keys"} Axis how a vector is cut out of its array: see `vector` */
+/** @typedef {"row" | "head" | "key" | "keys"} Axis how a vector is sliced from its array: see `stageValues` */
 /**
  * @typedef {object} Stage
  * @property {string} id
@@ -13,8 +13,8 @@ import { STAGE_DESCRIPTIONS, STAGE_TITLES } from "./walk_stage_texts.js";
  * @property {import("../page_text.js").BilingualText} about
  * @property {string} formula
  * @property {string} name of the array
- * @property {string[]} inputs arrays that it is made of
- * @property {string} snippet which of the Python
+ * @property {string[]} inputs arrays that it is computed from
+ * @property {string} snippet key of SNIPPETS in walk_python.js
  * @property {Axis} axis
  * @property {boolean} isSigned
  * @property {boolean} hasBias
@@ -47,7 +47,7 @@ function isPreNorm(trace) {
 }
 
 /**
- * What enters a sublayer: what the one before it left, or the embedding.
+ * Return the array that enters a sublayer: the output of the previous sublayer, or the embedding.
  * @param {import("../api.js").Trace} trace
  * @param {"encoder" | "decoder"} stack
  * @param {string} sublayer
@@ -68,7 +68,7 @@ function sublayersOf(trace, stack) {
 }
 
 /**
- * All of them, from the embedding to the probability.
+ * Return all stages, from the embedding to the probability.
  * @param {WalkPosition} position
  * @returns {Record<"input" | "attention" | "feedForward" | "output", Stage[]>}
  */
@@ -107,7 +107,7 @@ function embeddingStages({ trace, stack }) {
 }
 
 /**
- * What the layers and sublayers before this one have made of it.
+ * Return the stage with the output of the previous sublayer, if there is one.
  * @param {WalkPosition} spot
  */
 function previousSublayer({ trace, stack, attention, input }) {
@@ -119,7 +119,7 @@ function previousSublayer({ trace, stack, attention, input }) {
 }
 
 /**
- * What a sublayer adds to the stream.
+ * Return the array that a sublayer adds to the residual stream.
  * @param {import("../api.js").Trace} trace
  * @param {string} sublayer
  */
@@ -128,7 +128,7 @@ function sublayerOutput(trace, sublayer) {
 }
 
 /**
- * x + Sublayer(Norm(x)), or Norm(x + Sublayer(x)): what stands before and after the sublayer.
+ * Return the norm and residual stages of a sublayer: x + Sublayer(Norm(x)), or Norm(x + Sublayer(x)).
  * @param {WalkPosition} spot
  * @param {string} id
  * @param {string} sublayer
@@ -220,7 +220,7 @@ function outputStages({ trace, stack }) {
 }
 
 /**
- * The numbers of a stage, out of the arrays of this row. Keys and values come whole.
+ * Return the numbers of a stage, from the arrays of this row. Arrays of keys and values hold all positions.
  * @param {WalkPosition} position
  * @param {Stage} stage
  * @param {Map<string, import("../safetensors.js").Tensor>} tensors

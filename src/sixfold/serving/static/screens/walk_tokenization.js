@@ -1,4 +1,4 @@
-/** The beginning of the walk: a word is joined out of its characters, and its pieces become numbers. */
+/** The first two stages of the walk: characters are merged into tokens, and tokens become ids. */
 
 import { exploreRequest, fetchExplorer } from "../api.js";
 import { h, replaceContent } from "../dom.js";
@@ -12,12 +12,12 @@ import { STAGE_DESCRIPTIONS, STAGE_TITLES } from "./walk_stage_texts.js";
 /** @typedef {{text: string, stages: string[][]}} Word */
 
 const TEXTS = {
-  special: { en: "{0} stands for no text: the model is told it.", zh: "{0} 不对应任何文本，是给模型的标记。" },
-  unknown: { en: "The server tells no merges of this text.", zh: "服务器没有给出这段文本的合并过程。" },
-  other: { en: "The model wrote {0} itself; the tokeniser would have cut the text otherwise.", zh: "{0} 是模型自己写出的；分词器会用别的切法。" },
-  rounds: { en: "Merges, one a line", zh: "合并过程，每行一次" },
-  rule: { en: "round", zh: "轮次" },
-  pieces: { en: "pieces", zh: "词元" },
+  special: { en: "{0} is a special token without text.", zh: "{0} 是没有对应文本的特殊词元。" },
+  unknown: { en: "The server sent no merges for this text.", zh: "服务器没有给出这段文本的合并过程。" },
+  differs: { en: "The model wrote {0} itself; the tokeniser would split this text differently.", zh: "{0} 是模型自己写出的；分词器会把这段文本切成别的样子。" },
+  rounds: { en: "Merges, one per line", zh: "合并过程，每行一轮" },
+  round: { en: "round", zh: "轮次" },
+  tokens: { en: "tokens", zh: "词元" },
   id: { en: "id", zh: "编号" },
 };
 
@@ -33,7 +33,7 @@ export function tokenizationCards() {
   const value = h("output", { class: "value" });
   const { element: snippet, show: showPython } = pythonBox(t(STAGE_TITLES.id));
   const mergesPanel = panel(t(STAGE_TITLES.text), [rounds], {
-    svg: () => tableSvg(t(STAGE_TITLES.text), [[t(TEXTS.rule), t(TEXTS.pieces)], ...(word?.stages ?? []).map((stage, round) => [String(round), stage.join("   ")])]),
+    svg: () => tableSvg(t(STAGE_TITLES.text), [[t(TEXTS.round), t(TEXTS.tokens)], ...(word?.stages ?? []).map((stage, round) => [String(round), stage.join("   ")])]),
     data: () => word ?? {},
   }, t(STAGE_DESCRIPTIONS.text));
   const idsPanel = panel(t(STAGE_TITLES.id), [ids, h("div", { class: "readout" }, value), snippet], {
@@ -53,7 +53,7 @@ export function tokenizationCards() {
 
   function idRows() {
     const tokens = position ? position.trace[side(position)] : { texts: [], ids: [] };
-    return [[t(TEXTS.pieces), t(TEXTS.id)], ...tokens.texts.map((text, index) => [text, tokens.ids[index]])];
+    return [[t(TEXTS.tokens), t(TEXTS.id)], ...tokens.texts.map((text, index) => [text, tokens.ids[index]])];
   }
 
   /** @param {import("./walk_python.js").WalkPosition} newPosition */
@@ -62,7 +62,7 @@ export function tokenizationCards() {
     const requestNumber = ++latestNumber;
     position = newPosition;
     const { texts, ids: numbers } = newPosition.trace[side(newPosition)];
-    replaceContent(ids, texts.map((text, index) => h("li", { class: index === newPosition.row ? "here" : "" }, h("span", { class: "cell-word" }, text), h("span", { class: "note" }, numbers[index]))));
+    replaceContent(ids, texts.map((text, index) => h("li", { class: index === newPosition.row ? "current" : "" }, h("span", { class: "cell-word" }, text), h("span", { class: "note" }, numbers[index]))));
     value.textContent = String(numbers[newPosition.row]);
     value.dataset.value = String(numbers[newPosition.row]);
     const stage = { id: "id", title: STAGE_TITLES.id, about: STAGE_DESCRIPTIONS.id, formula: "", name: "", inputs: [], snippet: "id", axis: /** @type {const} */ ("row"), isSigned: false, hasBias: false };
@@ -71,7 +71,7 @@ export function tokenizationCards() {
     if (requestNumber !== latestNumber) return;
     const [start, end] = newPosition.trace[side(newPosition)].spans[newPosition.row];
     word = merges && wordOfToken(merges[side(newPosition)], newPosition.trace[side(newPosition)], newPosition.row);
-    const reason = start === end ? TEXTS.special : merges ? TEXTS.other : TEXTS.unknown;
+    const reason = start === end ? TEXTS.special : merges ? TEXTS.differs : TEXTS.unknown;
     replaceContent(rounds, word
       ? word.stages.map((pieces) => h("li", {}, pieces.map((piece) => h("span", { class: "chip" }, piece.replaceAll(" ", "▁")))))
       : h("li", { class: "note" }, t(reason, texts[newPosition.row])));
@@ -81,7 +81,7 @@ export function tokenizationCards() {
 }
 
 /**
- * The word that a piece belongs to: the last stages of all words, one after the other, are the pieces.
+ * Return the word that a token belongs to: the last stages of all words, in order, are the tokens.
  * @param {Word[]} words
  * @param {import("../api.js").TokenList} tokens
  * @param {number} row
