@@ -68,6 +68,14 @@ export class ApiError extends Error {
   }
 }
 
+/**
+ * Return the message of an error, with the server's hint in brackets.
+ * @param {unknown} error
+ */
+export function describeError(error) {
+  return error instanceof ApiError ? `${error.message}${error.hint ? ` (${error.hint})` : ""}` : String(error);
+}
+
 const KEY_STORAGE_NAME = "sixfold-key";
 
 /** @returns {string} the API key that the user entered, or ""; it is stored in this browser only */
@@ -166,7 +174,7 @@ function fetchOnce(fetchResult) {
   };
 }
 
-// --- the explorer ----------------------------------------------------------------------------------------------------
+// --- the explorer ---------------------------------------------------------------------------------------------------
 
 export const EXAMPLE_SENTENCE = "The animal didn't cross the street because it was too tired";
 

@@ -1,7 +1,7 @@
 /** Diagram of a model's architecture, drawn from its config as in the paper: layers, sublayers and cross-attention. */
 
 import { s } from "./dom.js";
-import { t } from "./page_text.js";
+import { formatCount, t } from "./page_text.js";
 import { svgRoot } from "./svg_diagram.js";
 
 const TEXTS = {
@@ -101,7 +101,7 @@ export function architectureDiagram(config, width, colours) {
 }
 
 /**
- * @param {PlacedColumn} its
+ * @param {PlacedColumn} placed
  * @param {number} columnWidth
  * @param {import("./theme_colours.js").DiagramColours} colours
  */
@@ -119,7 +119,7 @@ function drawColumn({ column, middle, y }, columnWidth, colours) {
 
 /**
  * @param {Block} block
- * @param {{middle: number, x: number, width: number, right: number}} at
+ * @param {{middle: number, x: number, width: number, right: number}} box
  * @param {(up: number) => number} y
  * @param {import("./theme_colours.js").DiagramColours} colours
  */
@@ -142,7 +142,7 @@ function drawBlock(block, { middle, x, width, right }, y, colours) {
 
 /**
  * Draw arrows from the top of the encoder to every cross-attention.
- * @param {PlacedColumn[]} standing
+ * @param {PlacedColumn[]} columns
  * @param {number} lineX x of the vertical part
  * @param {number} columnWidth
  * @param {import("./theme_colours.js").DiagramColours} colours
@@ -156,9 +156,4 @@ function crossAttentionArrows([encoder, decoder], lineX, columnWidth, colours) {
       s("path", { d: `M${encoder.middle - 8} ${top}V${top - 16}H${lineX}V${y}H${end - 6}`, fill: "none", stroke: colours.accentInk, "stroke-width": 2 }),
       s("path", { d: `M${end} ${y}l-9 -5v10z`, fill: colours.accentInk }));
   });
-}
-
-/** @param {number} value */
-export function formatCount(value) {
-  return value.toLocaleString("en-US");
 }

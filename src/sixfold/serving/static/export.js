@@ -6,7 +6,7 @@ import { textWidth } from "./page_text.js";
 
 /** @typedef {string | {text: string, fraction: number}} Cell a text, or a text with a bar whose length is a fraction */
 
-const FONT = "ui-sans-serif, system-ui, 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', sans-serif";
+export const FONT_FAMILY = "ui-sans-serif, system-ui, 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', sans-serif";
 const [ROW_HEIGHT, BAR_WIDTH] = [24, 160];
 
 /**
@@ -19,7 +19,7 @@ const [ROW_HEIGHT, BAR_WIDTH] = [24, 160];
 export function sheetSvg(title, width, height, body) {
   const [totalWidth, totalHeight] = [Math.max(width, 10 * textWidth(title)) + 24, height + 60];
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${totalWidth}" height="${totalHeight}" viewBox="0 0 ${totalWidth} ${totalHeight}" ` +
-    `font-family="${FONT}" font-size="13" fill="#191c26"><rect width="100%" height="100%" fill="#fff"/>` +
+    `font-family="${FONT_FAMILY}" font-size="13" fill="#191c26"><rect width="100%" height="100%" fill="#fff"/>` +
     `<text x="12" y="26" font-size="15" font-weight="600">${escapeXml(title)}</text>${body}</svg>`;
 }
 
@@ -61,11 +61,9 @@ export function serializeSvg(svg) {
   return new XMLSerializer().serializeToString(svg).replace(/var\((--[\w-]+)\)/g, (_, name) => style.getPropertyValue(name).trim().replaceAll('"', "'"));
 }
 
-// --- heat maps ---------------------------------------------------------------------------------------------------------
+// --- heat maps ------------------------------------------------------------------------------------------------------
 
-/** @typedef {import("./heat_map.js").HeatMapData} MatrixData */
-
-export const FAMILY = `font-family="ui-sans-serif, system-ui, 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', sans-serif"`;
+/** @typedef {import("./heat_map.js").HeatMapData} HeatMapData */
 
 /**
  * Return an SVG file of exactly this size, with a white background, a title and this content.
@@ -76,13 +74,13 @@ export const FAMILY = `font-family="ui-sans-serif, system-ui, 'Noto Sans CJK SC'
  */
 export function figureSvg(width, height, title, body) {
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" ` +
-    `${FAMILY} font-size="12" fill="#23262f"><rect width="100%" height="100%" fill="#fff"/>` +
+    `font-family="${FONT_FAMILY}" font-size="12" fill="#23262f"><rect width="100%" height="100%" fill="#fff"/>` +
     `<text x="12" y="22" font-size="15" font-weight="600">${escapeXml(title)}</text>${body}</svg>`;
 }
 
 /**
  * Return the SVG elements of a heat map and their size.
- * @param {MatrixData} data
+ * @param {HeatMapData} data
  * @returns {{body: string, width: number, height: number}}
  */
 export function heatMapBody(data) {
@@ -104,7 +102,7 @@ export function heatMapBody(data) {
 
 /**
  * Return a heat map as an SVG file in light colours.
- * @param {MatrixData} data
+ * @param {HeatMapData} data
  * @param {string} [title]
  */
 export function heatMapSvg(data, title = data.label) {
@@ -114,7 +112,7 @@ export function heatMapSvg(data, title = data.label) {
 
 /**
  * Return a heat map as CSV, with one line per row label.
- * @param {MatrixData} data
+ * @param {HeatMapData} data
  */
 export function heatMapCsv(data) {
   const quoted = (/** @type {string | number} */ cell) => `"${String(cell).replaceAll('"', '""')}"`;

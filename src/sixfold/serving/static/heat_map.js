@@ -253,7 +253,7 @@ function fillLabelBackground(context, colour, left, top, right) {
 /** @type {Record<string, [number, number]>} */
 export const ARROW_STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], Home: [0, -1e9], End: [0, 1e9] };
 
-// --- cells as an image: one pixel per cell, or per block of cells -----------------------------------------------------
+// --- cells as an image: one pixel per cell, or per block of cells ---------------------------------------------------
 
 /** @param {HeatMapData} data */
 export function maxMagnitude(data) {

@@ -1,6 +1,6 @@
 /** A request that is sent again when the input changes: only the latest result is shown, with a waiting or error message. */
 
-import { ApiError } from "./api.js";
+import { describeError } from "./api.js";
 import { h, replaceContent } from "./dom.js";
 import { t } from "./page_text.js";
 
@@ -29,7 +29,7 @@ export function latestRequest(send, show) {
       status.hidden = true;
       show(result);
     } catch (error) {
-      if (requestNumber === latestNumber) showStatus(t(TEXTS.failed, errorText(error)), true);
+      if (requestNumber === latestNumber) showStatus(t(TEXTS.failed, describeError(error)), true);
     } finally {
       clearTimeout(waitTimer);
     }
@@ -46,9 +46,4 @@ export function latestRequest(send, show) {
     }
   }
   return { request, status, dispose: () => void latestNumber++ };
-}
-
-/** @param {unknown} error */
-function errorText(error) {
-  return error instanceof ApiError ? `${error.message}${error.hint ? ` (${error.hint})` : ""}` : String(error);
 }

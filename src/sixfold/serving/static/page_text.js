@@ -39,7 +39,7 @@ export function languageName(code) {
   return code in LANGUAGES ? t(LANGUAGES[code]) : code;
 }
 
-// --- numbers and labels --------------------------------------------------------------------------------------------------
+// --- numbers and labels ---------------------------------------------------------------------------------------------
 
 /**
  * Format a number with four significant digits.
@@ -51,6 +51,22 @@ export function formatNumber(value) {
   const magnitude = Math.abs(value);
   const text = magnitude >= 1e5 || magnitude < 1e-4 ? value.toExponential(3) : String(Number(value.toPrecision(4)));
   return text.replace("-", "−");
+}
+
+/**
+ * Format a count with thousands separators.
+ * @param {number} value
+ */
+export function formatCount(value) {
+  return value.toLocaleString("en-US");
+}
+
+/**
+ * Format a fraction as whole percent.
+ * @param {number} fraction
+ */
+export function wholePercent(fraction) {
+  return `${Math.round(100 * fraction)}%`;
 }
 
 const WIDE_CHARACTER = /[⺀-鿿가-힯＀-｠]/;

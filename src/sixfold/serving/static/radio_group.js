@@ -23,9 +23,9 @@ export function tokenRadioGroup(label, texts, selected, onSelect, decorate) {
 
   /** @param {number} index */
   function select(index) {
-    buttons.forEach((button, other) => {
-      button.setAttribute("aria-checked", String(other === index));
-      button.tabIndex = other === index ? 0 : -1;
+    buttons.forEach((button, buttonIndex) => {
+      button.setAttribute("aria-checked", String(buttonIndex === index));
+      button.tabIndex = buttonIndex === index ? 0 : -1;
     });
     onSelect(index);
   }

@@ -4,7 +4,7 @@ import { s } from "./dom.js";
 import { textWidth } from "./page_text.js";
 import { svgRoot } from "./svg_diagram.js";
 
-/** @typedef {{text: string, x: number, y: number, role: "word" | "near" | "own"}} Point */
+/** @typedef {{text: string, x: number, y: number, role: "word" | "neighbour" | "added"}} Point */
 /** @typedef {{left: number, top: number, right: number, bottom: number}} Box */
 
 const [LETTER_WIDTH, LABEL_HEIGHT, GAP] = [7.6, 18, 8];
@@ -40,7 +40,7 @@ export function scatterPlot(points, label, width, colours, interaction) {
  * @param {{describe: (point: Point) => string, onSelect: (text: string) => void}} [interaction]
  */
 function drawPoint(point, box, colours, interaction) {
-  const colour = { word: colours.selected, near: colours.accent, own: colours.mutedInk }[point.role];
+  const colour = { word: colours.selected, neighbour: colours.accent, added: colours.mutedInk }[point.role];
   const [x, y] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
   const attributes = interaction && { tabindex: 0, role: "button", "aria-label": interaction.describe(point), class: "point", onclick: () => interaction.onSelect(point.text),
     onkeydown: (/** @type {KeyboardEvent} */ event) => ["Enter", " "].includes(event.key) && (event.preventDefault(), interaction.onSelect(point.text)) };

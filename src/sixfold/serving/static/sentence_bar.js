@@ -1,6 +1,6 @@
 /** The bar above the explorer screens: the sentence, an optional translation, direction, model and disabled heads. */
 
-import { ApiError, EXAMPLE_SENTENCE, exploreRequest, fetchModels, fetchTrace } from "./api.js";
+import { describeError, EXAMPLE_SENTENCE, exploreRequest, fetchModels, fetchTrace } from "./api.js";
 import { debounce, h, replaceContent } from "./dom.js";
 import { languageName, t } from "./page_text.js";
 import { getState, onStateChange, setState } from "./url_state.js";
@@ -80,8 +80,7 @@ export function sentenceBar(onTrace) {
       onTrace(trace);
     } catch (error) {
       if (requestNumber !== latestNumber) return;
-      const message = error instanceof ApiError ? `${error.message}${error.hint ? ` (${error.hint})` : ""}` : String(error);
-      translation.textContent = t(TEXTS.failed, message);
+      translation.textContent = t(TEXTS.failed, describeError(error));
       translation.classList.add("error");
       onTrace(null);
     } finally {

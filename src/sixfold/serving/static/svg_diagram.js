@@ -1,11 +1,10 @@
 /** SVG diagrams and line charts, drawn for the page in its theme and width, or as a standalone file in light colours. */
 
 import { h, replaceContent, s } from "./dom.js";
+import { FONT_FAMILY } from "./export.js";
 import { EXPORT_COLOURS, PAGE_COLOURS } from "./theme_colours.js";
 
 /** @typedef {(width: number, colours: import("./theme_colours.js").DiagramColours) => SVGSVGElement} DrawDiagram */
-
-const FONT = "ui-sans-serif, system-ui, 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', sans-serif";
 
 /** A diagram that fills the width of its container and is drawn again when the width changes. */
 export class ResponsiveDiagram {
@@ -45,7 +44,7 @@ export function standaloneSvg(draw, title, width = 900) {
   const height = Number(inner.getAttribute("height")) + 64;
   inner.setAttribute("x", "16");
   inner.setAttribute("y", "48");
-  const outer = s("svg", { width: width + 32, height, viewBox: `0 0 ${width + 32} ${height}`, "font-family": FONT },
+  const outer = s("svg", { width: width + 32, height, viewBox: `0 0 ${width + 32} ${height}`, "font-family": FONT_FAMILY },
     s("rect", { width: "100%", height: "100%", fill: "#fff" }),
     s("text", { x: 16, y: 28, "font-size": 15, "font-weight": 600, fill: EXPORT_COLOURS.ink }, title), inner);
   return new XMLSerializer().serializeToString(outer);

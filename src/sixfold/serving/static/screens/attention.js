@@ -4,7 +4,7 @@ import { EXAMPLE_SENTENCE, exploreRequest, fetchTrace } from "../api.js";
 import { debounce, h, replaceContent } from "../dom.js";
 import { t } from "../page_text.js";
 import { checkRadio, optionRadioGroup, tokenRadioGroup } from "../radio_group.js";
-import { sentenceBar } from "../sentence_bar.js";
+import { needsNewTrace, sentenceBar } from "../sentence_bar.js";
 import { getState, onStateChange, setState, stateIndex } from "../url_state.js";
 import { alignmentPanel } from "./attention_alignment.js";
 import { arcsPanel } from "./attention_arcs.js";
@@ -14,7 +14,7 @@ import { tokenHeadsPanel } from "./attention_token_heads.js";
 import { AttentionWeights, convertIndex, indexOfMax } from "./attention_weights.js";
 import { headAblationPanel } from "./head_ablation.js";
 
-/** @typedef {import("../api.js").AttentionKind} Kind */
+/** @typedef {import("../api.js").AttentionKind} AttentionKind */
 
 export const TITLE = { en: "Attention", zh: "注意力" };
 
@@ -24,14 +24,14 @@ const TEXTS = {
     zh: "在每个词元处，每个头都要决定关注哪些词元。先看全部的头，再看一个头，最后看其中一行权重。",
   },
   kind: { en: "Kind of attention", zh: "注意力种类" },
-  unit: { en: "Tokens or words", zh: "词元或单词" },
+  unit: { en: "Tokens or words", zh: "词元或词" },
   tokens: { en: "tokens", zh: "词元" },
-  words: { en: "words", zh: "单词" },
+  words: { en: "words", zh: "词" },
   examples: { en: "Examples", zh: "示例" },
   compare: { en: "compare both", zh: "对比两句" },
   queryToken: { en: "Query token", zh: "查询词元" },
 };
-/** @type {Record<Kind, {name: import("../page_text.js").BilingualText, about: import("../page_text.js").BilingualText}>} */
+/** @type {Record<AttentionKind, {name: import("../page_text.js").BilingualText, about: import("../page_text.js").BilingualText}>} */
 const KINDS = {
   encoder: {
     name: { en: "encoder self-attention", zh: "编码器自注意力" },
@@ -53,7 +53,6 @@ const KINDS = {
   },
 };
 const WIDE_SENTENCE = EXAMPLE_SENTENCE.replace("tired", "wide");
-const TRACE_KEYS = /** @type {const} */ (["text", "given", "from", "to", "off", "model"]);
 
 /**
  * @param {HTMLElement} root
@@ -85,7 +84,7 @@ export function mount(root) {
       body.hidden = true;
       return;
     }
-    const kinds = /** @type {Kind[]} */ (["encoder", "decoder", "cross"]).filter((kind) => trace?.kinds[kind]);
+    const kinds = /** @type {AttentionKind[]} */ (["encoder", "decoder", "cross"]).filter((kind) => trace?.kinds[kind]);
     const kind = kinds.find((item) => item === getState("kind")) ?? kinds[0];
     showChoices(kinds, kind);
     body.setAttribute("aria-busy", "true");
@@ -99,8 +98,8 @@ export function mount(root) {
   }
 
   /**
-   * @param {Kind[]} kinds
-   * @param {Kind} kind
+   * @param {AttentionKind[]} kinds
+   * @param {AttentionKind} kind
    */
   function showChoices(kinds, kind) {
     about.textContent = t(KINDS[kind].about);
@@ -138,7 +137,7 @@ export function mount(root) {
     if (requested === weights) showSelection();
   });
   const stopListening = onStateChange((changed) => {
-    if (TRACE_KEYS.some((name) => changed.has(name))) return; // the sentence bar loads a new trace and calls back
+    if (needsNewTrace(changed)) return; // the sentence bar loads a new trace and calls back
     if (changed.has("kind") || changed.has("words")) load();
     else showSelection();
   });

@@ -4,14 +4,14 @@ import { ApiError, axisLabels, exploreRequest, fetchExplorer } from "../api.js";
 import { escapeXml, h, replaceContent } from "../dom.js";
 import { figureSvg, heatMapCsv, heatMapSvg } from "../export.js";
 import { HeatMap } from "../heat_map.js";
-import { t } from "../page_text.js";
+import { t, wholePercent } from "../page_text.js";
 import { panel } from "../panel.js";
 import { getState, setState } from "../url_state.js";
 
 /** @typedef {{head: string, agreement: number, reads_token: boolean}} HeadAlignment */
 /** @typedef {{aligners: HeadAlignment[], influence: number[][]}} AlignmentResult */
 /** @typedef {import("./attention_weights.js").Selection} Selection */
-/** @typedef {import("../heat_map.js").HeatMapData} MatrixData */
+/** @typedef {import("../heat_map.js").HeatMapData} HeatMapData */
 
 const TEXTS = {
   title: { en: "Which head aligns", zh: "哪个头负责对齐" },
@@ -34,9 +34,6 @@ const TEXTS = {
 
 const MAX_LISTED = 8;
 
-/** @param {number} fraction */
-const formatPercent = (fraction) => `${Math.round(100 * fraction)}%`;
-
 /**
  * @param {(names: Set<string>) => void} onBest called with the names of the best heads
  * @returns {import("./attention_weights.js").AttentionPanel}
@@ -44,7 +41,7 @@ const formatPercent = (fraction) => `${Math.round(100 * fraction)}%`;
 export function alignmentPanel(onBest) {
   /** @type {AlignmentResult | null} */
   let result = null;
-  /** @type {MatrixData | null} */
+  /** @type {HeatMapData | null} */
   let influence = null;
   /** @type {Selection | null} */
   let selection = null;
@@ -66,15 +63,15 @@ export function alignmentPanel(onBest) {
     replaceContent(body, h("button", { type: "button", class: "button", id: "measure", onclick: () => setState({ view: "aligners" }) }, t(TEXTS.measure)));
   }
 
-  /** @param {Selection} shown */
-  async function measure(shown) {
+  /** @param {Selection} newSelection */
+  async function measure(newSelection) {
     const requestNumber = ++latestNumber;
     replaceContent(body, h("p", { class: "note", role: "status" }, t(TEXTS.wait)));
     try {
       const newResult = await fetchExplorer("aligners", exploreRequest());
       if (requestNumber !== latestNumber) return;
       result = newResult;
-      showResult(newResult, shown);
+      showResult(newResult, newSelection);
     } catch (error) {
       if (requestNumber === latestNumber) replaceContent(body, h("p", { class: "error" }, error instanceof ApiError ? error.message : String(error)));
     }
@@ -82,15 +79,15 @@ export function alignmentPanel(onBest) {
 
   /**
    * @param {AlignmentResult} newResult
-   * @param {Selection} shown
+   * @param {Selection} newSelection
    */
-  function showResult(newResult, shown) {
+  function showResult(newResult, newSelection) {
     const best = newResult.aligners.filter(({ agreement }) => agreement === newResult.aligners[0].agreement).map(({ head }) => head);
     const selectedHead = selection && `${selection.weights.kind}.${selection.layer}.${selection.head}`;
-    replaceContent(body, h("p", { id: "best" }, t(best.length > 1 ? TEXTS.tied : TEXTS.best, best.join(", "), formatPercent(newResult.aligners[0].agreement))),
+    replaceContent(body, h("p", { id: "best" }, t(best.length > 1 ? TEXTS.tied : TEXTS.best, best.join(", "), wholePercent(newResult.aligners[0].agreement))),
       h("ol", { class: "bars" }, newResult.aligners.slice(0, MAX_LISTED).map((head) => h("li", {}, headBar(head, head.head === selectedHead)))));
     onBest(new Set(best));
-    const [rows, columns] = axisLabels(shown.weights.trace, "cross");
+    const [rows, columns] = axisLabels(newSelection.weights.trace, "cross");
     influence = { rows, columns, values: Float32Array.from(newResult.influence.flat()), isSigned: true, label: t(TEXTS.influenceLabel) };
     influencePanel.hidden = false;
     heatMap.show(influence);
@@ -98,15 +95,15 @@ export function alignmentPanel(onBest) {
 
   return {
     element: h("div", { class: "columns" }, headsPanel, influencePanel),
-    show(shown) {
-      selection = shown;
-      const neededRequest = getState("view") === "aligners" ? JSON.stringify(shown.weights.request) : "none";
+    show(newSelection) {
+      selection = newSelection;
+      const neededRequest = getState("view") === "aligners" ? JSON.stringify(newSelection.weights.request) : "none";
       if (neededRequest !== shownRequest) {
         shownRequest = neededRequest;
         if (neededRequest === "none") reset();
-        else measure(shown);
+        else measure(newSelection);
       }
-      const selectedHead = `${shown.weights.kind}.${shown.layer}.${shown.head}`;
+      const selectedHead = `${newSelection.weights.kind}.${newSelection.layer}.${newSelection.head}`;
       for (const button of body.querySelectorAll("button[data-head]")) button.setAttribute("aria-pressed", String(button.getAttribute("data-head") === selectedHead));
     },
   };
@@ -119,9 +116,9 @@ export function alignmentPanel(onBest) {
 function headBar({ head, agreement, reads_token }, isSelected) {
   const [kind, layer, number] = head.split(".");
   return h("button", {
-    type: "button", class: "bar-row", dataset: { head, agreement }, "aria-pressed": String(isSelected), "aria-label": t(TEXTS.showHead, head, formatPercent(agreement)),
+    type: "button", class: "bar-row", dataset: { head, agreement }, "aria-pressed": String(isSelected), "aria-label": t(TEXTS.showHead, head, wholePercent(agreement)),
     onclick: () => setState({ kind, layer, head: number, row: "", column: "" }),
-  }, h("code", {}, head, reads_token ? " ↓" : ""), h("span", { class: "bar-track" }, h("span", { class: "bar-fill", style: { width: formatPercent(agreement) } })), h("span", {}, formatPercent(agreement)));
+  }, h("code", {}, head, reads_token ? " ↓" : ""), h("span", { class: "bar-track" }, h("span", { class: "bar-fill", style: { width: wholePercent(agreement) } })), h("span", {}, wholePercent(agreement)));
 }
 
 /** @param {AlignmentResult | null} result */
@@ -134,6 +131,6 @@ function alignmentSvg(result) {
   const lines = (result?.aligners ?? []).map(({ head, agreement }, index) =>
     `<text x="12" y="${54 + 24 * index}">${escapeXml(head)}</text>` +
     `<rect x="90" y="${43 + 24 * index}" width="${300 * agreement}" height="14" rx="3" fill="#4455c7"/>` +
-    `<text x="${98 + 300 * agreement}" y="${54 + 24 * index}">${formatPercent(agreement)}</text>`);
+    `<text x="${98 + 300 * agreement}" y="${54 + 24 * index}">${wholePercent(agreement)}</text>`);
   return figureSvg(460, 56 + 24 * lines.length, t(TEXTS.title), lines.join(""));
 }

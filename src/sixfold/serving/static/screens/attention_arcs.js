@@ -1,7 +1,7 @@
 /** The arcs between words: what one token attends to. Query tokens stand on the left, key tokens on the right. */
 
 import { h, replaceContent, s } from "../dom.js";
-import { heatMapCsv } from "../export.js";
+import { FONT_FAMILY, heatMapCsv } from "../export.js";
 import { formatNumber, t, textWidth, truncate } from "../page_text.js";
 import { panel } from "../panel.js";
 import { EXPORT_COLOURS, PAGE_COLOURS } from "../theme_colours.js";
@@ -29,9 +29,9 @@ export function arcsPanel() {
   /** @type {Selection | null} */
   let selection = null;
   const note = h("p", { class: "note", "aria-live": "off" });
-  const rest = h("p", { class: "note" });
+  const remainderNote = h("p", { class: "note" });
   const frame = h("div", { class: "arcs" });
-  const element = panel(t(TEXTS.title), [note, frame, rest], {
+  const element = panel(t(TEXTS.title), [note, frame, remainderNote], {
     svg: () => (selection ? new XMLSerializer().serializeToString(drawArcs(selection, EXPORT_COLOURS)) : ""),
     data: () => (selection ? heatMapCsv(selectedRow(selection)) : ""),
   });
@@ -43,16 +43,16 @@ export function arcsPanel() {
       note.textContent = t(TEXTS.note, `${weights.kind}.${layer}.${head}`, weights.rows.texts[row]);
       replaceContent(frame, drawArcs(nextSelection, PAGE_COLOURS));
       const [columns, rowWeights] = [drawnColumns(nextSelection), weights.row(layer, head, row)];
-      rest.hidden = columns.length === rowWeights.length;
+      remainderNote.hidden = columns.length === rowWeights.length;
       const remaining = 1 - columns.reduce((sum, column) => sum + rowWeights[column], 0);
-      rest.textContent = t(TEXTS.rest, columns.length, rowWeights.length, formatNumber(Math.max(0, remaining)));
+      remainderNote.textContent = t(TEXTS.rest, columns.length, rowWeights.length, formatNumber(Math.max(0, remaining)));
     },
   };
 }
 
 /**
  * Return the selected row as data of one row.
- * @param {Selection} shown
+ * @param {Selection} selection
  * @returns {import("../heat_map.js").HeatMapData}
  */
 function selectedRow({ weights, layer, head, row }) {
@@ -62,7 +62,7 @@ function selectedRow({ weights, layer, head, row }) {
 
 /**
  * Return the columns to draw, in order: all, or those with the most weight.
- * @param {Selection} shown
+ * @param {Selection} selection
  */
 function drawnColumns({ weights, layer, head, row, column }) {
   const rowWeights = weights.row(layer, head, row);
@@ -75,7 +75,7 @@ function drawnColumns({ weights, layer, head, row, column }) {
 
 /**
  * Return the rows to draw: all, or those around the selected one.
- * @param {Selection} shown
+ * @param {Selection} selection
  */
 function drawnRows({ weights, row }) {
   const count = weights.rows.texts.length;
@@ -116,7 +116,7 @@ function drawArcs(selection, colours) {
   const heaviestText = layout.heaviest.slice(0, 3).map((column) => `${weights.columns.texts[column]} ${formatNumber(layout.rowWeights[column])}`).join(", ");
   return s("svg", {
     viewBox: `0 0 ${layout.width} ${layout.height}`, width: layout.width, height: layout.height, "font-size": 15, role: "img",
-    "font-family": "ui-sans-serif, system-ui, 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', sans-serif",
+    "font-family": FONT_FAMILY,
     "aria-label": t(TEXTS.description, weights.rows.texts[row], heaviestText),
   },
   heading({ x: layout.startX - 8, "text-anchor": "end" }, t(TEXTS.query)), heading({ x: layout.endX + 8 }, t(TEXTS.keys)),
@@ -124,8 +124,8 @@ function drawArcs(selection, colours) {
 }
 
 /**
- * @param {Selection} shown
- * @param {ReturnType<typeof layoutArcs>} at
+ * @param {Selection} selection
+ * @param {ReturnType<typeof layoutArcs>} layout
  * @param {import("../theme_colours.js").DiagramColours} colours
  */
 function arcPaths({ row, column }, { rowWeights, rows, columns, startX, endX, y }, colours) {
@@ -139,8 +139,8 @@ function arcPaths({ row, column }, { rowWeights, rows, columns, startX, endX, y 
 
 /**
  * Draw the tokens of both sides, with the largest weights beside their keys.
- * @param {Selection} shown
- * @param {ReturnType<typeof layoutArcs>} at
+ * @param {Selection} selection
+ * @param {ReturnType<typeof layoutArcs>} layout
  * @param {import("../theme_colours.js").DiagramColours} colours
  */
 function tokenTexts({ weights, row, column }, { rowWeights, rows, columns, startX, endX, y, numbered }, colours) {

@@ -3,14 +3,14 @@
 import { ApiError, exploreRequest, fetchModels, fetchTrace } from "../api.js";
 import { debounce, h, replaceContent } from "../dom.js";
 import { HeatMap } from "../heat_map.js";
-import { t } from "../page_text.js";
+import { t, wholePercent } from "../page_text.js";
 import { panel } from "../panel.js";
 import { getState, setState } from "../url_state.js";
 import { sideBySideSvg } from "./attention_heat_maps.js";
 import { AttentionWeights } from "./attention_weights.js";
 
 /** @typedef {import("./attention_weights.js").Selection} Selection */
-/** @typedef {import("../heat_map.js").HeatMapData} MatrixData */
+/** @typedef {import("../heat_map.js").HeatMapData} HeatMapData */
 
 const TEXTS = {
   title: { en: "Compare", zh: "对比" },
@@ -32,7 +32,7 @@ export function comparePanel() {
   let selection = null;
   /** @type {AttentionWeights | null} */
   let secondWeights = null;
-  /** @type {MatrixData[]} */
+  /** @type {HeatMapData[]} */
   let heatMaps = [];
   let shownRequest = "";
   let latestNumber = 0;
@@ -81,8 +81,8 @@ export function comparePanel() {
     heatMaps.forEach((data, index) => views[index].show(data, [Math.min(row, data.rows.length - 1), Math.min(column, data.columns.length - 1)]));
     replaceContent(heads, isSameSize && weights.layers === secondWeights.layers && [h("span", { class: "note" }, t(TEXTS.mostDifferent, weights.rows.texts[row])),
       ...mostDifferentHeads(weights, secondWeights, row).map(({ name, movedWeight, layer: headLayer, head: headIndex }) => h("button", {
-        type: "button", class: "outlined", "aria-label": t(TEXTS.showHead, name, formatPercent(movedWeight)), dataset: { head: name },
-        onclick: () => setState({ layer: headLayer, head: headIndex, row, column: "" }) }, `${name} · ${formatPercent(movedWeight)}`))]);
+        type: "button", class: "outlined", "aria-label": t(TEXTS.showHead, name, wholePercent(movedWeight)), dataset: { head: name },
+        onclick: () => setState({ layer: headLayer, head: headIndex, row, column: "" }) }, `${name} · ${wholePercent(movedWeight)}`))]);
   }
 
   return {
@@ -122,13 +122,10 @@ function inputs() {
   };
 }
 
-/** @param {number} fraction */
-const formatPercent = (fraction) => `${Math.round(100 * fraction)}%`;
-
 /**
- * @param {MatrixData} first
- * @param {MatrixData} second
- * @returns {MatrixData}
+ * @param {HeatMapData} first
+ * @param {HeatMapData} second
+ * @returns {HeatMapData}
  */
 function subtract(first, second) {
   const rows = first.rows.map((text, row) => (text === second.rows[row] ? text : `${text} | ${second.rows[row]}`));
@@ -155,7 +152,7 @@ function mostDifferentHeads(first, second, row) {
   return heads.sort((a, b) => b.movedWeight - a.movedWeight).slice(0, 5);
 }
 
-/** @param {MatrixData} data */
+/** @param {HeatMapData} data */
 function toJson({ label, rows, columns, values }) {
   return { label, rows, columns, values: rows.map((_, row) => [...values.subarray(row * columns.length, (row + 1) * columns.length)]) };
 }

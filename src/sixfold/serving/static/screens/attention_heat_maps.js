@@ -9,7 +9,7 @@ import { panel } from "../panel.js";
 import { getState, setState } from "../url_state.js";
 
 /** @typedef {import("./attention_weights.js").Selection} Selection */
-/** @typedef {import("./attention_weights.js").AttentionWeights} Weights */
+/** @typedef {import("./attention_weights.js").AttentionWeights} AttentionWeights */
 
 const TEXTS = {
   heads: { en: "All heads", zh: "全部注意力头" },
@@ -50,7 +50,7 @@ export function headGridPanel() {
     data: () => (selection ? gridJson(selection.weights) : ""),
   }, t(TEXTS.headsNote));
 
-  /** @param {Weights} weights */
+  /** @param {AttentionWeights} weights */
   function gridDataOf(weights) {
     const ofThisKind = (/** @type {Iterable<string>} */ names) => new Set([...names].filter((name) => name.startsWith(`${weights.kind}.`)).map((name) => name.slice(weights.kind.length + 1)));
     const [off, highlighted] = [ofThisKind(weights.trace.off), ofThisKind(highlightedNames)];
@@ -111,7 +111,7 @@ export function selectedHeadPanel() {
 
 /**
  * Return buttons that switch heads off and on.
- * @param {Weights} weights
+ * @param {AttentionWeights} weights
  * @param {number} layer
  * @param {number} head
  */
@@ -130,7 +130,7 @@ function ablationButtons(weights, layer, head) {
   ];
 }
 
-/** @param {Weights} weights */
+/** @param {AttentionWeights} weights */
 function gridSvg(weights) {
   const size = 96;
   const offset = (/** @type {number} */ index) => 40 + index * (size + 6);
@@ -146,7 +146,7 @@ function gridSvg(weights) {
   return figureSvg(offset(weights.heads), offset(weights.layers) + 24, weights.kind, parts.join(""));
 }
 
-/** @param {Weights} weights */
+/** @param {AttentionWeights} weights */
 function gridJson(weights) {
   /** @type {Record<string, number[][]>} */
   const heads = {};
@@ -168,7 +168,7 @@ export function sideBySideSvg(title, heatMaps) {
   const drawings = heatMaps.map(heatMapBody);
   let left = 0;
   const bodies = drawings.map(({ body, width }, index) => {
-    const group = `<g transform="translate(${left} 24)"><text x="16" y="24" font-weight="600">${heatMaps[index].label.replace(/[<&]/g, (each) => `&#${each.charCodeAt(0)};`)}</text>${body}</g>`;
+    const group = `<g transform="translate(${left} 24)"><text x="16" y="24" font-weight="600">${heatMaps[index].label.replace(/[<&]/g, (character) => `&#${character.charCodeAt(0)};`)}</text>${body}</g>`;
     left += width;
     return group;
   });

@@ -13,7 +13,7 @@ import { indexOfMax } from "./attention_weights.js";
 /** @typedef {{layer: number, head: number, column: number, weight: number}} HeadMaximum */
 
 const TEXTS = {
-  title: { en: "One token across all heads", zh: "一个词元，全部的头" },
+  title: { en: "One token across all heads", zh: "一个词元在全部头中" },
   note: { en: "The token that each head attends to most for the query “{0}”, and its weight.", zh: "对查询词元“{0}”，每个头最关注的词元及其权重。" },
   layer: { en: "layer", zh: "层" },
   head: { en: "head", zh: "头" },
@@ -91,7 +91,7 @@ export function tokenHeadsPanel() {
 }
 
 /**
- * @param {Selection} shown
+ * @param {Selection} selection
  * @returns {HeadMaximum[]}
  */
 function headMaxima({ weights, row }) {

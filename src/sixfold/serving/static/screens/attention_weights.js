@@ -4,9 +4,9 @@ import { attentionPath, axisLabels, fetchArrays } from "../api.js";
 import { maskAllows } from "../safetensors.js";
 
 /** @typedef {import("../api.js").ExploreRequest} Asked */
-/** @typedef {import("../api.js").AttentionKind} Kind */
+/** @typedef {import("../api.js").AttentionKind} AttentionKind */
 /** @typedef {import("../api.js").Trace} Trace */
-/** @typedef {import("../heat_map.js").HeatMapData} MatrixData */
+/** @typedef {import("../heat_map.js").HeatMapData} HeatMapData */
 /**
  * @typedef {object} Selection What the panels of the screen show.
  * @property {AttentionWeights} weights
@@ -15,12 +15,12 @@ import { maskAllows } from "../safetensors.js";
  * @property {number} row query position
  * @property {number} column key position
  */
-/** @typedef {{element: HTMLElement, show: (shown: Selection) => void}} AttentionPanel */
+/** @typedef {{element: HTMLElement, show: (selection: Selection) => void}} AttentionPanel */
 
 /**
  * Return the labels of rows and columns, and the token positions that each row and column stands for.
  * @param {Trace} trace
- * @param {Kind} kind
+ * @param {AttentionKind} kind
  * @param {boolean} byWord
  */
 function tokenAxes(trace, kind, byWord) {
@@ -34,7 +34,7 @@ export class AttentionWeights {
   /**
    * @param {Asked} request
    * @param {Trace} trace
-   * @param {Kind} kind
+   * @param {AttentionKind} kind
    * @param {boolean} byWord
    * @param {Map<string, import("../safetensors.js").Tensor>} tensors
    */
@@ -49,7 +49,7 @@ export class AttentionWeights {
     const [rows, columns] = tokenAxes(trace, kind, byWord);
     this.rows = rows;
     this.columns = columns;
-    /** @type {Map<string, MatrixData>} */
+    /** @type {Map<string, HeatMapData>} */
     this.heatMaps = new Map();
     /** Rows whose weights were loaded as 32-bit numbers. @type {Set<number>} */
     this.exactRows = new Set();
@@ -59,7 +59,7 @@ export class AttentionWeights {
    * Load the weights of all layers and heads in one request, as 16-bit numbers.
    * @param {Asked} request
    * @param {Trace} trace
-   * @param {Kind} kind
+   * @param {AttentionKind} kind
    * @param {boolean} byWord
    */
   static async load(request, trace, kind, byWord) {
@@ -70,7 +70,7 @@ export class AttentionWeights {
   /**
    * @param {number} layer
    * @param {number} head
-   * @returns {MatrixData} the same object each time
+   * @returns {HeatMapData} the same object each time
    */
   get(layer, head) {
     const name = `${layer}.${head}`;
@@ -101,7 +101,7 @@ export class AttentionWeights {
    * @param {number} layer
    * @param {Float32Array} tokenWeights
    * @param {string} label
-   * @returns {MatrixData}
+   * @returns {HeatMapData}
    */
   heatMap(layer, tokenWeights, label) {
     const mask = this.tensor(layer, "mask");

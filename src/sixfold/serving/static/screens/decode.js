@@ -60,7 +60,7 @@ export function mount(root) {
   };
 }
 
-// --- the current step: a slider, and the translation so far -------------------------------------------------------------
+// --- the current step: a slider, and the translation so far ---------------------------------------------------------
 
 const STEP_MILLISECONDS = 900; // how long each step is shown when playing
 
@@ -121,9 +121,9 @@ export function stepsPanel() {
     slider.max = String(stepCount() - 1);
     slider.value = String(step);
     stepText.textContent = t(TEXTS.of, step, stepCount() - 1);
-    const isInside = tokenList.contains(document.activeElement);
+    const hadFocus = tokenList.contains(document.activeElement);
     replaceContent(tokenList, tokenRadioGroup(t(TEXTS.tokens), trace.predicted.texts, step, (chosen) => goTo(chosen), (position, button) => button.classList.toggle("future", position > step)));
-    if (isInside) /** @type {HTMLElement | null} */ (tokenList.querySelector("[aria-checked=true]"))?.focus();
+    if (hadFocus) /** @type {HTMLElement | null} */ (tokenList.querySelector("[aria-checked=true]"))?.focus();
   }
 
   function announceStep() {

@@ -24,11 +24,11 @@ const TEXTS = {
     zh: "搜索树。左右键到父节点和最佳子节点，上下键到同一步的其他节点。",
   },
   keys: { en: "← parent, → child, ↑ ↓ same step", zh: "← 父节点，→ 子节点，↑ ↓ 同一步" },
-  wait: { en: "Searching…", zh: "搜索中…" },
+  wait: { en: "Searching…", zh: "正在搜索…" },
   nodeDescription: { en: "{0}: log p {1}, total {2}, score {3}; {4}", zh: "{0}：log p {1}，总和 {2}，得分 {3}；{4}" },
   best: { en: "on the best path", zh: "在最佳路径上" },
-  kept: { en: "kept", zh: "保留" },
-  pruned: { en: "pruned", zh: "剪掉" },
+  kept: { en: "kept", zh: "已保留" },
+  pruned: { en: "pruned", zh: "已剪掉" },
   ended: { en: "ended", zh: "已结束" },
   hypotheses: { en: "Finished hypotheses, best first", zh: "完成的译文，最好的在前" },
   text: { en: "Translation", zh: "译文" },
@@ -191,7 +191,7 @@ export function beamTreePanel() {
   };
 }
 
-// --- layout and drawing: one column per step, the most likely node on top -----------------------------------------------
+// --- layout and drawing: one column per step, the most likely node on top -------------------------------------------
 
 /** @typedef {{positions: Map<number, {x: number, y: number}>, width: number, height: number, steps: number}} TreeLayout */
 

@@ -42,7 +42,7 @@ const TEXTS = {
   secondExampleWord: { en: "brown", zh: "白" },
   exampleSentence: { en: "I like cats.", zh: "我喜欢猫。" },
   secondExampleSentence: { en: "我喜欢猫。", zh: "I like cats." },
-  map: { en: "Word map", zh: "词的地图" },
+  map: { en: "Word map", zh: "词向量地图" },
   mapNote: {
     en: "The word, its neighbours and your own words, projected onto their first two principal components. Select a word to show its neighbours.",
     zh: "这个词、它的近邻和你添加的词，投影到前两个主成分上。选择一个词，查看它的近邻。",
@@ -195,11 +195,11 @@ function mapPanel() {
   const draw = (width, colours) => scatterPlot(points, title, width, colours, colours.theme ? undefined : interaction);
   const diagram = new ResponsiveDiagram(draw);
   const { request, status, dispose } = latestRequest(async () => {
-    const roles = new Map(addedWords().map((text) => [text, /** @type {"word" | "near" | "own"} */ ("own")]));
-    for (const neighbour of await fetchNeighbours()) roles.set(neighbour.text, "near");
+    const roles = new Map(addedWords().map((text) => [text, /** @type {"word" | "neighbour" | "added"} */ ("added")]));
+    for (const neighbour of await fetchNeighbours()) roles.set(neighbour.text, "neighbour");
     roles.set(currentWord(), "word");
     const result = await fetchExplorer("plane", { words: [...roles.keys()], ...modelOption() });
-    return result.points.map((/** @type {{text: string, x: number, y: number}} */ point) => ({ ...point, role: roles.get(point.text) ?? "own" }));
+    return result.points.map((/** @type {{text: string, x: number, y: number}} */ point) => ({ ...point, role: roles.get(point.text) ?? "added" }));
   }, (newPoints) => {
     const hadFocus = diagram.element.contains(document.activeElement);
     points = newPoints;

@@ -12,10 +12,10 @@ import { disabledHeads } from "./attention_heat_maps.js";
 /** @typedef {{text: string, isChanged: boolean}[]} MarkedText */
 
 const TEXTS = {
-  title: { en: "With and without these heads", zh: "有无这些头的译文" },
+  title: { en: "With and without these heads", zh: "关闭这些头前后的译文" },
   none: { en: "All heads are on. Switch the selected head off to see the translation without it.", zh: "所有头都开着。关闭选中的头，看看没有它时的译文。" },
   before: { en: "All heads on", zh: "所有头都打开" },
-  after: { en: "Without {0}", zh: "没有 {0}" },
+  after: { en: "Without {0}", zh: "去掉 {0}" },
   many: { en: "{0} heads", zh: "{0} 个头" },
   meanProbability: { en: "probability per token, geometric mean: {0}", zh: "每个词元的概率（几何平均）：{0}" },
   same: { en: "The translation does not change.", zh: "译文不变。" },

@@ -59,7 +59,7 @@ const TEXTS = {
 };
 
 /** @typedef {{texts: string[][], padding: boolean[][], causal: boolean[][], both: boolean[][][]}} Masks */
-/** @typedef {import("../heat_map.js").HeatMapData} MatrixData */
+/** @typedef {import("../heat_map.js").HeatMapData} HeatMapData */
 
 const MAX_SENTENCES = 32; // per batch
 
@@ -75,7 +75,7 @@ function sentences() {
  * @param {string[]} rows
  * @param {string[]} columns
  * @param {string} label
- * @returns {MatrixData}
+ * @returns {HeatMapData}
  */
 function maskHeatMap(mask, rows, columns, label) {
   const values = Float32Array.from(mask.flat(), Number);
@@ -156,7 +156,7 @@ function describeCells(heatMaps, masks) {
     t(masks().padding[row][column] ? TEXTS.tokenCell : TEXTS.paddingCell, sentences()[row], column, masks().texts[row][column]);
   for (const name of /** @type {const} */ (["causal", "both"]))
     heatMaps[name].describe = (row, column) => {
-      const data = /** @type {MatrixData} */ (heatMaps[name].data);
+      const data = /** @type {HeatMapData} */ (heatMaps[name].data);
       return t(data.isUnmasked?.(row, column) ? TEXTS.may : TEXTS.mayNot, data.rows[row], data.columns[column]);
     };
 }

@@ -1,11 +1,11 @@
 /** The shapes screen: parameter counts, the architecture diagram, memory, config and every weight. */
 
 import { fetchExplorer, fetchModels } from "../api.js";
-import { architectureDiagram, formatCount } from "../architecture_diagram.js";
+import { architectureDiagram } from "../architecture_diagram.js";
 import { dataTable, h, replaceContent, s } from "../dom.js";
 import { tableSvg, toCsv } from "../export.js";
 import { latestRequest } from "../latest_request.js";
-import { t, textWidth } from "../page_text.js";
+import { formatCount, t, textWidth } from "../page_text.js";
 import { panel } from "../panel.js";
 import { ResponsiveDiagram, standaloneSvg, svgRoot } from "../svg_diagram.js";
 import { contrastColour, cssColour, sequentialScale } from "../theme_colours.js";
@@ -93,7 +93,7 @@ function partName({ name }) {
   return name in TEXTS ? t(TEXTS[/** @type {"norm"} */ (name)]) : name;
 }
 
-/** @param {Shapes} found */
+/** @param {Shapes} shapes */
 function partsPanel({ config, parts, total }) {
   const title = t(TEXTS.parts);
   const counts = Object.fromEntries(parts.map((part) => [part.name, part.count]));
@@ -124,7 +124,7 @@ function partsPanel({ config, parts, total }) {
   });
 }
 
-/** @param {Shapes} found */
+/** @param {Shapes} shapes */
 function diagramPanel({ config }) {
   const title = t(TEXTS.diagram);
   /** @type {import("../svg_diagram.js").DrawDiagram} */
@@ -135,7 +135,7 @@ function diagramPanel({ config }) {
 
 /**
  * Return the bytes of the weights in each storage format, as modelfile.py stores them.
- * @param {Shapes} found
+ * @param {Shapes} shapes
  * @returns {[string, number][]}
  */
 function storageSizes({ weights, total }) {
@@ -155,7 +155,7 @@ function memoryPanel(shapes, bytes) {
   return panel(title, [dataTable(rows, "counts")], { svg: () => tableSvg(title, rows), data: () => toCsv(rows) }, t(TEXTS.memoryNote));
 }
 
-/** @param {Shapes} found */
+/** @param {Shapes} shapes */
 function configPanel({ config }) {
   const rows = [[t(TEXTS.setting), t(TEXTS.value)], ...Object.entries(config).map(([name, value]) => [name, String(value)])];
   const title = t(TEXTS.config);
@@ -166,7 +166,7 @@ function configPanel({ config }) {
 
 /**
  * Build the tree of modules from the dotted names of weights.
- * @param {Shapes} found
+ * @param {Shapes} shapes
  */
 function moduleTree({ weights }) {
   /** @type {ModuleNode} */
@@ -201,7 +201,7 @@ function treePanel(shapes) {
 
 /**
  * Return one row per weight; equal weights of several layers share a row.
- * @param {Shapes} found
+ * @param {Shapes} shapes
  */
 function weightRows({ weights }) {
   /** @type {Map<string, {layers: string[], shape: number[], count: number}>} */

@@ -75,7 +75,7 @@ export function mount(root) {
       h("section", { class: "pane", "aria-label": t(TEXTS.text) }, h("div", { class: "pane-head" }, direction.select, source.clear),
         source.field, examples, h("div", { class: "pane-foot" }, source.count)), direction.swap, target), below, files.element);
 
-  // --- requests --------------------------------------------------------------------------------------------------------
+  // --- requests -----------------------------------------------------------------------------------------------------
 
   const sendLater = debounce(TYPING_PAUSE, () => isMounted && send());
 
@@ -137,7 +137,7 @@ export function mount(root) {
     }
   }
 
-  // --- display -------------------------------------------------------------------------------------------------------
+  // --- display ------------------------------------------------------------------------------------------------------
 
   /** @param {boolean} isBusy */
   function setBusy(isBusy) {
@@ -170,7 +170,7 @@ export function mount(root) {
 
   /**
    * @param {string} message
-   * @param {boolean} canRetry 
+   * @param {boolean} canRetry
    */
   function showError(message, canRetry) {
     view = null;
@@ -179,14 +179,14 @@ export function mount(root) {
       canRetry && h("button", { type: "button", class: "subtle bordered", id: "again", onclick: requestTranslation }, t(TEXTS.retry)));
   }
 
-  // --- actions ----------------------------------------------------------------------------------------------
+  // --- actions ------------------------------------------------------------------------------------------------------
 
   /** @param {WordButton} wordButton */
   function openPopover(wordButton) {
     closePopover();
     if (!view) return;
     closePopover = openWordPopover(target, wordButton, view.result, {
-      describeError: describeError,
+      describeError,
       onLoaded: (count) => words.labelWithCount(wordButton, count),
       onPick: (alternative) => replaceSentence(wordButton, alternative.translation),
       onClose: () => alignment.pin(null),
@@ -196,7 +196,7 @@ export function mount(root) {
 
   /**
    * Replace the sentence of a word by the chosen alternative. Its words and probabilities need another request.
-   * @param {WordButton} its
+   * @param {WordButton} wordButton
    * @param {string} translation
    */
   async function replaceSentence({ sentence, word }, translation) {

@@ -21,10 +21,10 @@ const TEXTS = {
 
 /**
  * @param {(text: string) => void} onInput
- * @param {(place: number | null) => void} onHighlight called with the index of the marked word at the pointer or caret, or null
+ * @param {(index: number | null) => void} onHighlight called with the index of the marked word at the pointer or caret, or null
  */
 export function sourceField(onInput, onHighlight) {
-  const mirror = h("div", { class: "highlight-layer", "aria-hidden": "true" });
+  const highlightLayer = h("div", { class: "highlight-layer", "aria-hidden": "true" });
   const area = h("textarea", {
     id: "source", "aria-label": t(TEXTS.label), placeholder: t(TEXTS.placeholder), rows: 4, spellcheck: "false", autocomplete: "off",
     "aria-describedby": "count",
@@ -67,13 +67,13 @@ export function sourceField(onInput, onHighlight) {
       parts.push(area.value.slice(end, start), h("mark", { dataset: { index } }, area.value.slice(start, spanEnd)));
       end = spanEnd;
     });
-    replaceContent(mirror, parts, `${area.value.slice(end)}\u200b`);
+    replaceContent(highlightLayer, parts, `${area.value.slice(end)}\u200b`);
   }
 
   /** @param {number | null} index */
   function highlight(index) {
-    for (const element of mirror.querySelectorAll(".highlighted")) element.classList.remove("highlighted");
-    if (index !== null) mirror.querySelector(`mark[data-index="${index}"]`)?.classList.add("highlighted");
+    for (const element of highlightLayer.querySelectorAll(".highlighted")) element.classList.remove("highlighted");
+    if (index !== null) highlightLayer.querySelector(`mark[data-index="${index}"]`)?.classList.add("highlighted");
   }
 
   area.addEventListener("input", (event) => {
@@ -92,7 +92,7 @@ export function sourceField(onInput, onHighlight) {
     if (!/^(Arrow|Home|End|Page)/.test(event.key)) return;
     let end = 0;
     let index = null;
-    for (const node of mirror.childNodes) {
+    for (const node of highlightLayer.childNodes) {
       const start = end;
       end += node.textContent?.length ?? 0;
       if (node instanceof HTMLElement && start <= area.selectionStart && area.selectionStart < end) index = Number(node.dataset.index);
@@ -102,7 +102,7 @@ export function sourceField(onInput, onHighlight) {
   area.addEventListener("blur", () => onHighlight(null));
 
   return {
-    field: h("div", { class: "source-field" }, mirror, area),
+    field: h("div", { class: "source-field" }, highlightLayer, area),
     area, clear, count, setText, replaceText, markWords, highlight,
     /** @param {number} characters */
     setLimit: (characters) => {
@@ -113,7 +113,7 @@ export function sourceField(onInput, onHighlight) {
   };
 }
 
-// --- the language direction ---------------------------------------------------------------------------------------------
+// --- the language direction -----------------------------------------------------------------------------------------
 
 /** @param {() => void} onSwap */
 export function directionChooser(onSwap) {
@@ -143,7 +143,7 @@ export function directionChooser(onSwap) {
   return { select, swap, show };
 }
 
-// --- example sentences --------------------------------------------------------------------------------------------------
+// --- example sentences ----------------------------------------------------------------------------------------------
 
 const EXAMPLES = [
   { text: "机器学习很有趣，但是好的数据很难找到。", language: "zh" },

@@ -22,8 +22,8 @@ const BREAKABLE_SCRIPT = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\
 const MAX_UNBROKEN = 24; // characters kept on one line
 
 /**
- * @param {(wordButtons: WordButton) => void} onOpen
- * @param {(wordButtons: WordButton | null) => void} onHighlight
+ * @param {(wordButton: WordButton) => void} onOpen
+ * @param {(wordButton: WordButton | null) => void} onHighlight
  * @param {(part: Sentence) => void} onLoadPart called to load the words of a part
  */
 export function wordsPane(onOpen, onHighlight, onLoadPart) {
@@ -153,13 +153,13 @@ function isUnbreakable(before, word) {
   return CLOSING_PUNCTUATION.test(word) || OPENING_PUNCTUATION.test(last) || !(BREAKABLE_SCRIPT.test(last) || BREAKABLE_SCRIPT.test(word));
 }
 
-// --- highlights: a word and the source word it comes from, both ways ------------------------------------------------------
+// --- highlights: a word and the source word it comes from, both ways ------------------------------------------------
 
 /** @typedef {import("../api.js").Span} Span */
 
 /**
  * @param {{markWords: (spans: Span[]) => void, highlight: (index: number | null) => void}} source
- * @param {{highlight: (these: WordButton[]) => void}} words
+ * @param {{highlight: (wordButtons: WordButton[]) => void}} words
  */
 export function connectAlignment(source, words) {
   /** @type {WordButton[]} */
@@ -176,9 +176,9 @@ export function connectAlignment(source, words) {
 
   /** @param {WordButton | null} wordButton the word under the pointer or with the focus */
   function highlightWord(wordButton) {
-    const shown = wordButton ?? pinned;
-    source.highlight(shown && markOf(shown));
-    words.highlight(shown ? [shown] : []);
+    const current = wordButton ?? pinned;
+    source.highlight(current && markOf(current));
+    words.highlight(current ? [current] : []);
   }
 
   return {

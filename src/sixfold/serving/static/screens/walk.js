@@ -34,7 +34,7 @@ const TEXTS = {
   output: { en: "Output", zh: "输出" },
 };
 
-/** @typedef {import("../api.js").AttentionKind} Kind */
+/** @typedef {import("../api.js").AttentionKind} AttentionKind */
 
 /**
  * @param {HTMLElement} root
@@ -67,44 +67,44 @@ export function mount(root) {
     if (index && Number.isInteger(Number(index))) selectedComponents.set(id, Number(index));
   }
 
-  /** @returns {Kind} */
+  /** @returns {AttentionKind} */
   function kind() {
-    const chosenKind = /** @type {Kind} */ (getState("kind"));
+    const chosenKind = /** @type {AttentionKind} */ (getState("kind"));
     return trace && chosenKind in trace.kinds ? chosenKind : "cross";
   }
 
   async function draw() {
     const requestNumber = ++latestNumber;
     if (!trace) return replaceContent(controls), replaceContent(stageList), replaceContent(body);
-    const spot = walkPosition(trace, kind(), Boolean(getState("given")));
-    const groups = stages(spot);
+    const position = walkPosition(trace, kind(), Boolean(getState("given")));
+    const groups = stages(position);
     const allStages = Object.values(groups).flat();
-    const tensors = await fetchArrays(exploreRequest(), [...new Set(allStages.map((stage) => stage.name))], { row: spot.row }).catch(() => null);
+    const tensors = await fetchArrays(exploreRequest(), [...new Set(allStages.map((stage) => stage.name))], { row: position.row }).catch(() => null);
     if (requestNumber !== latestNumber || !tensors) return;
-    if (getState("column") === "") spot.column = indexOfMax(stageValues(spot, allStages.filter((stage) => stage.id === "weights")[0], tensors));
-    if (drawnControls !== `${traceCount} ${spot.kind}`) drawControls(spot);
-    drawnControls = `${traceCount} ${spot.kind}`;
-    checkControls(spot);
-    textCards.show(spot);
+    if (getState("column") === "") position.column = indexOfMax(stageValues(position, allStages.filter((stage) => stage.id === "weights")[0], tensors));
+    if (drawnControls !== `${traceCount} ${position.kind}`) drawControls(position);
+    drawnControls = `${traceCount} ${position.kind}`;
+    checkControls(position);
+    textCards.show(position);
     if (String([...cards.keys()]) !== String(allStages.map((stage) => stage.id))) buildCards(groups);
-    for (const heading of body.querySelectorAll("[data-group]")) heading.textContent = groupTitle(/** @type {HTMLElement} */ (heading).dataset.group ?? "", spot);
+    for (const heading of body.querySelectorAll("[data-group]")) heading.textContent = groupTitle(/** @type {HTMLElement} */ (heading).dataset.group ?? "", position);
     if (stageList.childElementCount !== allStages.length + 2) drawList(["text", "id", ...allStages.map((stage) => stage.id)]);
-    for (const stage of allStages) showCard(spot, stage, stageValues(spot, stage, tensors));
-    body.dataset.ready = `${spot.attention}.${spot.head}.${spot.row}.${spot.column}`;
+    for (const stage of allStages) showCard(position, stage, stageValues(position, stage, tensors));
+    body.dataset.ready = `${position.attention}.${position.head}.${position.row}.${position.column}`;
     if (isFirst && getState("stage")) document.getElementById(`stage-${getState("stage").split(".")[0]}`)?.scrollIntoView();
     isFirst = false;
   }
 
   /**
-   * @param {import("./walk_python.js").WalkPosition} spot
+   * @param {import("./walk_python.js").WalkPosition} position
    * @param {import("./walk_stages.js").Stage} stage
    * @param {Float32Array} values
    */
-  function showCard(spot, stage, values) {
-    const index = Math.min(values.length - 1, stage.axis === "keys" ? spot.column : (selectedComponents.get(stage.id) ?? defaultIndex(spot, stage)));
-    const names = stage.axis === "keys" ? axisLabels(spot.trace, spot.kind)[1] : null;
-    cards.get(stage.id)?.show({ position: spot, stage, values, index, names, nameOf: componentNames(spot, stage), expression: pythonExpression(spot, stage, index) });
-    redrawCard.set(stage.id, () => showCard(spot, stage, values));
+  function showCard(position, stage, values) {
+    const index = Math.min(values.length - 1, stage.axis === "keys" ? position.column : (selectedComponents.get(stage.id) ?? defaultIndex(position, stage)));
+    const names = stage.axis === "keys" ? axisLabels(position.trace, position.kind)[1] : null;
+    cards.get(stage.id)?.show({ position, stage, values, index, names, nameOf: componentNames(position, stage), expression: pythonExpression(position, stage, index) });
+    redrawCard.set(stage.id, () => showCard(position, stage, values));
     replaceContent(/** @type {Element} */ (stageList.querySelector(`[data-to=${stage.id}] .number`)), formatNumber(values[index]));
   }
 
@@ -128,27 +128,27 @@ export function mount(root) {
     ]));
   }
 
-  /** @param {import("./walk_python.js").WalkPosition} spot */
-  function drawControls(spot) {
-    const numbers = (/** @type {number} */ count) => Array.from({ length: count }, (_, item) => /** @type {[string, string]} */ ([String(item), String(item)]));
-    const kinds = /** @type {Kind[]} */ (Object.keys(spot.trace.kinds));
-    const [rows, columns] = axisLabels(spot.trace, spot.kind);
-    const layer = spot.attention.split(".")[2];
+  /** @param {import("./walk_python.js").WalkPosition} position */
+  function drawControls(position) {
+    const numbers = (/** @type {number} */ count) => Array.from({ length: count }, (_, index) => /** @type {[string, string]} */ ([String(index), String(index)]));
+    const kinds = /** @type {AttentionKind[]} */ (Object.keys(position.trace.kinds));
+    const [rows, columns] = axisLabels(position.trace, position.kind);
+    const layer = position.attention.split(".")[2];
     replaceContent(controls,
-      control("kind", t(TEXTS.kind), optionRadioGroup(t(TEXTS.kind), kinds.map((item) => [item, t(TEXTS[item])]), spot.kind, (value) =>
-        setState({ kind: value, layer: "", column: "", ...(spot.stack === (value === "encoder" ? "encoder" : "decoder") ? {} : { row: "" }) }))),
-      control("layer", t(TEXTS.layer), optionRadioGroup(t(TEXTS.layer), numbers(spot.trace.kinds[spot.kind] ?? 1), layer, (value) => setState({ layer: value }))),
-      control("head", t(TEXTS.head), optionRadioGroup(t(TEXTS.head), numbers(spot.trace.heads), String(spot.head), (value) => setState({ head: value }))),
-      control("row", t(TEXTS.row), tokenRadioGroup(t(TEXTS.row), rows, spot.row, (row) => setState({ row }))),
-      control("column", t(TEXTS.column), tokenRadioGroup(t(TEXTS.column), columns, spot.column, (column) => setState({ column }))));
+      control("kind", t(TEXTS.kind), optionRadioGroup(t(TEXTS.kind), kinds.map((item) => [item, t(TEXTS[item])]), position.kind, (value) =>
+        setState({ kind: value, layer: "", column: "", ...(position.stack === (value === "encoder" ? "encoder" : "decoder") ? {} : { row: "" }) }))),
+      control("layer", t(TEXTS.layer), optionRadioGroup(t(TEXTS.layer), numbers(position.trace.kinds[position.kind] ?? 1), layer, (value) => setState({ layer: value }))),
+      control("head", t(TEXTS.head), optionRadioGroup(t(TEXTS.head), numbers(position.trace.heads), String(position.head), (value) => setState({ head: value }))),
+      control("row", t(TEXTS.row), tokenRadioGroup(t(TEXTS.row), rows, position.row, (row) => setState({ row }))),
+      control("column", t(TEXTS.column), tokenRadioGroup(t(TEXTS.column), columns, position.column, (column) => setState({ column }))));
   }
 
   /**
    * Check the current selection. The buttons are not created again: a long sentence has too many.
-   * @param {import("./walk_python.js").WalkPosition} spot
+   * @param {import("./walk_python.js").WalkPosition} position
    */
-  function checkControls(spot) {
-    const indexes = { layer: Number(spot.attention.split(".")[2]), head: spot.head, row: spot.row, column: spot.column };
+  function checkControls(position) {
+    const indexes = { layer: Number(position.attention.split(".")[2]), head: position.head, row: position.row, column: position.column };
     for (const [name, index] of Object.entries(indexes))
       for (const button of /** @type {NodeListOf<HTMLElement>} */ (controls.querySelectorAll(`[data-control=${name}] [role=radio]`))) {
         const isSelected = Number(button.dataset.index) === index;
@@ -184,10 +184,10 @@ export function mount(root) {
 
 /**
  * @param {string} group
- * @param {import("./walk_python.js").WalkPosition} spot
+ * @param {import("./walk_python.js").WalkPosition} position
  */
-function groupTitle(group, spot) {
-  return t(TEXTS[/** @type {keyof typeof TEXTS} */ (group)], spot.attention.split(".")[2]);
+function groupTitle(group, position) {
+  return t(TEXTS[/** @type {keyof typeof TEXTS} */ (group)], position.attention.split(".")[2]);
 }
 
 /**
@@ -206,34 +206,34 @@ function indexOfMax(values) {
 
 /**
  * Return the component to select first: in the vocabulary, the token that comes next.
- * @param {import("./walk_python.js").WalkPosition} spot
+ * @param {import("./walk_python.js").WalkPosition} position
  * @param {import("./walk_stages.js").Stage} stage
  */
-function defaultIndex(spot, stage) {
-  return ["logits", "probabilities"].includes(stage.id) ? spot.trace.predicted.ids[spot.row] : 0;
+function defaultIndex(position, stage) {
+  return ["logits", "probabilities"].includes(stage.id) ? position.trace.predicted.ids[position.row] : 0;
 }
 
 /**
  * Return a function that names components: key tokens, or likely next tokens.
- * @param {import("./walk_python.js").WalkPosition} spot
+ * @param {import("./walk_python.js").WalkPosition} position
  * @param {import("./walk_stages.js").Stage} stage
  * @returns {(index: number) => string}
  */
-function componentNames(spot, stage) {
-  if (stage.axis === "keys") return (index) => axisLabels(spot.trace, spot.kind)[1][index] ?? "";
+function componentNames(position, stage) {
+  if (stage.axis === "keys") return (index) => axisLabels(position.trace, position.kind)[1][index] ?? "";
   if (!["logits", "probabilities"].includes(stage.id)) return () => "";
-  return (index) => (index === spot.trace.predicted.ids[spot.row] ? spot.trace.predicted.texts[spot.row]
-    : spot.trace.steps[spot.row].choices.find((choice) => choice.id === index)?.text ?? "");
+  return (index) => (index === position.trace.predicted.ids[position.row] ? position.trace.predicted.texts[position.row]
+    : position.trace.steps[position.row].choices.find((choice) => choice.id === index)?.text ?? "");
 }
 
 /**
  * Return the Python expression of the number.
- * @param {import("./walk_python.js").WalkPosition} spot
+ * @param {import("./walk_python.js").WalkPosition} position
  * @param {import("./walk_stages.js").Stage} stage
  * @param {number} index
  */
-function pythonExpression(spot, stage, index) {
+function pythonExpression(position, stage, index) {
   if (stage.id === "product") return "q · k";
-  const indexes = { row: [spot.row, index], head: [spot.head, spot.row, index], keys: [spot.head, spot.row, index], key: [spot.keyHead, spot.column, index] };
+  const indexes = { row: [position.row, index], head: [position.head, position.row, index], keys: [position.head, position.row, index], key: [position.keyHead, position.column, index] };
   return `trace["${stage.name}"][${indexes[stage.axis].join(", ")}]`;
 }

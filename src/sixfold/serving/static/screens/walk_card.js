@@ -76,10 +76,10 @@ export function stageCard(stage, onSelect) {
   }
 
   /** @param {CardContent} what */
-  function vectorData({ stage, values, names, position: spot }) {
-    const width = spot.trace.d_head;
+  function vectorData({ stage, values, names, position }) {
+    const width = position.trace.d_head;
     /** @type {[number, number] | null} */
-    const mark = stage.id === "concatenation" ? [spot.head * width, (spot.head + 1) * width] : null;
+    const mark = stage.id === "concatenation" ? [position.head * width, (position.head + 1) * width] : null;
     return { values, label: t(TEXTS.vector, title, values.length), isSigned: stage.isSigned, names, mark };
   }
 

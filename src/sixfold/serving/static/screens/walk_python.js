@@ -33,7 +33,7 @@ export function python(position, stage, index) {
 
 /**
  * Return the arguments that differ from the defaults; the shipped model needs no name.
- * @param {WalkPosition} spot
+ * @param {WalkPosition} position
  */
 function exploreArguments({ trace, isGiven }) {
   const parts = [pythonString(trace.text)];
@@ -162,12 +162,12 @@ export const SNIPPETS = {
     return [table, trace.config.scale_embeddings ? `E[${id}, ${index}] * np.sqrt(E.shape[1])` : `E[${id}, ${index}]`];
   },
   position: ({ trace, stack, row }, index) => {
-    const place = row + trace.config.position_offset;
-    if (trace.config.positions === "learned") return [`P = trace.model.weight("${stack}.embedding.position.weight")`, `P[${place}, ${index}]`];
+    const position = row + trace.config.position_offset;
+    if (trace.config.positions === "learned") return [`P = trace.model.weight("${stack}.embedding.position.weight")`, `P[${position}, ${index}]`];
     const half = trace.d_model / 2;
     const isInterleaved = trace.config.position_layout === "interleaved";
     const [pair, wave] = isInterleaved ? [Math.floor(index / 2), index % 2 ? "cos" : "sin"] : [index % half, index < half ? "sin" : "cos"];
-    return [`angle = ${place} / 10000 ** (${2 * pair} / ${trace.d_model})`, `np.${wave}(angle)`];
+    return [`angle = ${position} / 10000 ** (${2 * pair} / ${trace.d_model})`, `np.${wave}(angle)`];
   },
   segment: ({ stack }, index) => [`S = trace.model.weight("${stack}.embedding.segment.weight")`, `S[0, ${index}]`],
   sum: ({ trace, stack, row }, index) => {
@@ -196,14 +196,14 @@ export const SNIPPETS = {
   linear: (position, index, stage) => linear(stage.name, stage.inputs[0], position.row, index, stage.hasBias),
   hidden: ({ trace, feedForward: ff, row }, index) => {
     const kind = trace.config.feed_forward;
-    const begin = kind.startsWith("gelu") ? ["import math"] : [];
-    if (kind !== "swiglu") return [...begin, `up = trace["${ff}.up"][${row}, ${index}]`, ACTIVATIONS[kind]("up")];
+    const imports = kind.startsWith("gelu") ? ["import math"] : [];
+    if (kind !== "swiglu") return [...imports, `up = trace["${ff}.up"][${row}, ${index}]`, ACTIVATIONS[kind]("up")];
     return [`gate, up = trace["${ff}.gate"][${row}, ${index}], trace["${ff}.up"][${row}, ${index}]`, `${ACTIVATIONS.swiglu("gate")} * up`];
   },
   output_norm: (position, index, stage) => [
     "from sixfold.explorer.forward import ACTIVATIONS",
-    ...norm(position, stage.name, stage.inputs[0], index).map((line, place) =>
-      (place === 0 ? `x = ACTIVATIONS["${position.trace.config.feed_forward}"](trace["${stage.inputs[0]}"][${position.row}])` : line)),
+    ...norm(position, stage.name, stage.inputs[0], index).map((line, lineIndex) =>
+      (lineIndex === 0 ? `x = ACTIVATIONS["${position.trace.config.feed_forward}"](trace["${stage.inputs[0]}"][${position.row}])` : line)),
   ],
   logits: (position, index, stage) => linear("output.projection", stage.inputs[0], position.row, index, stage.hasBias),
   probabilities: ({ row }, index) => [`z = trace["logits"][${row}]`, "powers = np.exp(z - z.max())", `powers[${index}] / powers.sum()`],

@@ -11,7 +11,7 @@ export const STAGE_TITLES = {
   segment: { en: "Segment", zh: "段编码" },
   sum: { en: "Embedding + position", zh: "词嵌入 + 位置编码" },
   embedding_norm: { en: "Embedding norm", zh: "词嵌入的归一化" },
-  stream: { en: "Residual stream so far", zh: "目前的残差流" },
+  stream: { en: "Residual stream", zh: "残差流" },
   attention_norm: { en: "Norm", zh: "归一化" },
   query: { en: "Query", zh: "查询 q" },
   key: { en: "Key", zh: "键 k" },
@@ -42,7 +42,7 @@ export const STAGE_TITLES = {
 /** @type {Record<string, Words>} */
 export const STAGE_DESCRIPTIONS = {
   text: {
-    en: "Byte-pair encoding starts with characters and merges neighbours, pairs learned first before others, until nothing is left to merge.",
+    en: "Byte-pair encoding starts with characters and merges neighbouring pairs, in the order in which the pairs were learned, until none is left.",
     zh: "字节对编码从单个字符开始，按学到的先后顺序合并相邻的一对，直到没有可合并的。",
   },
   id: { en: "Each token has a number: its row in the embedding table.", zh: "每个词元有一个编号，也就是它在词嵌入表中的行号。" },

@@ -92,7 +92,7 @@ function normFormula(trace) {
   return trace.config.norm === "rms" ? "y_i = \\frac{x_i}{\\sqrt{\\mean(x^2) + ε}} g_i" : "y_i = \\frac{x_i − μ}{\\sqrt{σ^2 + ε}} g_i + b_i";
 }
 
-/** @param {WalkPosition} spot */
+/** @param {WalkPosition} position */
 function embeddingStages({ trace, stack }) {
   const module = `${stack}.embedding`;
   const sinusoids = "p_{2i} = \\sin \\frac{\\place}{10000^{2i/d}}\np_{2i+1} = \\cos \\frac{\\place}{10000^{2i/d}}";
@@ -108,7 +108,7 @@ function embeddingStages({ trace, stack }) {
 
 /**
  * Return the stage with the output of the previous sublayer, if there is one.
- * @param {WalkPosition} spot
+ * @param {WalkPosition} position
  */
 function previousSublayer({ trace, stack, attention, input }) {
   const sublayers = sublayersOf(trace, stack);
@@ -129,7 +129,7 @@ function sublayerOutput(trace, sublayer) {
 
 /**
  * Return the norm and residual stages of a sublayer: x + Sublayer(Norm(x)), or Norm(x + Sublayer(x)).
- * @param {WalkPosition} spot
+ * @param {WalkPosition} position
  * @param {string} id
  * @param {string} sublayer
  * @returns {{before: Stage[], after: Stage[], input: string}}
@@ -199,7 +199,7 @@ function feedForwardStages(position) {
   ].filter((stage) => stage.name in trace.arrays);
 }
 
-/** @param {WalkPosition} spot */
+/** @param {WalkPosition} position */
 function outputStages({ trace, stack }) {
   const sublayers = sublayersOf(trace, stack);
   const last = sublayers[sublayers.length - 1];

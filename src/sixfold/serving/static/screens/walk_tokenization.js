@@ -21,7 +21,7 @@ const TEXTS = {
   id: { en: "id", zh: "编号" },
 };
 
-/** @returns {{elements: HTMLElement[], show: (spot: import("./walk_python.js").WalkPosition) => Promise<void>}} */
+/** @returns {{elements: HTMLElement[], show: (position: import("./walk_python.js").WalkPosition) => Promise<void>}} */
 export function tokenizationCards() {
   /** @type {import("./walk_python.js").WalkPosition | null} */
   let position = null;
