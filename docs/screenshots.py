@@ -1,7 +1,7 @@
-"""Every screen of the page, and every picture of the story, in docs/images: `make screenshots`.
+"""Write pictures of every screen, and every picture of the concepts page, to docs/images: `make screenshots`.
 
-The server is started with the model that ships; sentences, windows and colours are fixed, so that a picture changes
-only when the page does.
+The server runs with the shipped model. Sentences, window sizes and themes are fixed, so a picture changes only when
+the page does.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from urllib.parse import urlencode
 from playwright.sync_api import Browser, sync_playwright
 
 IMAGES = Path(__file__).parent / "images"
-STORY = Path(__file__).parent / "concepts" / "transformer.md"
-MOST = 200_000  # bytes of a picture
+CONCEPTS_PAGE = Path(__file__).parent / "concepts" / "transformer.md"
+MAX_BYTES = 200_000  # of one picture
 TIRED = "The animal didn't cross the street because it was too tired"
 RAIN = "It rained all day, so we stayed at home and read."
 CHINESE = "今天下了一整天的雨，所以我们待在家里看书。"
 WIDE, TALL, PHONE = (1200, 800), (1200, 1300), (390, 800)
 
-# What a screen shows last.
+# The selector that each screen shows last.
 READY = {
     "translate": ".word", "attention": "canvas.heat-map[data-left]", "decode": "#hypotheses tbody tr",
-    "walk": ".cards[data-ready]", "masks": ".row-table", "positions": ".panel canvas[data-left]", "embeddings": ".point",
-    "shapes": ".tree",
+    "walk": ".cards[data-ready]", "masks": ".row-table", "positions": ".panel canvas[data-left]",
+    "embeddings": ".point", "shapes": ".tree",
 }  # fmt: skip
 
-# name: what the address says, the colours, the window
+# name: state in the address, theme, window size
 PICTURES: dict[str, tuple[dict[str, str], str, tuple[int, int]]] = {
     "translate": ({"screen": "translate", "text": RAIN}, "light", WIDE),
     "translate-phone": ({"screen": "translate", "text": RAIN}, "light", PHONE),
@@ -53,37 +53,37 @@ PICTURES: dict[str, tuple[dict[str, str], str, tuple[int, int]]] = {
 def main() -> None:
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if chromium is None:
-        sys.exit("no Chromium here: apt-get install chromium fonts-noto-cjk")
+        sys.exit("no Chromium found: apt-get install chromium fonts-noto-cjk")
     IMAGES.mkdir(exist_ok=True)
-    tell_story()
+    write_concept_pictures()
     command = [sys.executable, "-m", "sixfold", "serve", "--port", "0"]
     with tempfile.TemporaryDirectory() as cache, sync_playwright() as playwright:
         server = subprocess.Popen(
             command, stderr=subprocess.PIPE, text=True, encoding="utf-8", env={**os.environ, "SIXFOLD_CACHE": cache}
         )
         try:
-            address = listening(server)
+            address = wait_for_address(server)
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
             for name in PICTURES:
-                size = take(browser, address, name)
+                size = take_picture(browser, address, name)
                 print(f"{name}.png {size:,} bytes")
-                if size > MOST:
-                    sys.exit(f"{name}.png: expected at most {MOST:,} bytes")
+                if size > MAX_BYTES:
+                    sys.exit(f"{name}.png: expected at most {MAX_BYTES:,} bytes")
             browser.close()
         finally:
             server.terminate()
             server.wait()
 
 
-def tell_story() -> None:
-    """Each command of the story that writes a picture."""
-    for line in STORY.read_text(encoding="utf-8").splitlines():
+def write_concept_pictures() -> None:
+    """Run each command of the concepts page that writes a picture."""
+    for line in CONCEPTS_PAGE.read_text(encoding="utf-8").splitlines():
         if line.startswith("`sixfold see "):
             subprocess.run([sys.executable, "-m", *shlex.split(line.strip("`"))], cwd=IMAGES, check=True)
 
 
-def listening(server: subprocess.Popen[str]) -> str:
-    """Where, once it does."""
+def wait_for_address(server: subprocess.Popen[str]) -> str:
+    """Return the address of the server once it listens."""
     assert server.stderr is not None
     for line in server.stderr:
         event: dict[str, Any] = json.loads(line) if line.startswith("{") else {}
@@ -92,7 +92,7 @@ def listening(server: subprocess.Popen[str]) -> str:
     sys.exit("the server did not start")
 
 
-def take(browser: Browser, address: str, name: str) -> int:
+def take_picture(browser: Browser, address: str, name: str) -> int:
     state, scheme, (width, height) = PICTURES[name]
     context = browser.new_context(
         viewport={"width": width, "height": height}, device_scale_factor=1, locale="en-US", reduced_motion="reduce",
@@ -105,7 +105,7 @@ def take(browser: Browser, address: str, name: str) -> int:
     page.wait_for_load_state("networkidle")
     page.evaluate("document.activeElement?.blur()")  # no blinking cursor
     before, data = b"", page.screenshot(animations="disabled", caret="hide")
-    while data != before:  # until nothing moves any more
+    while data != before:  # until two pictures are equal
         page.wait_for_timeout(1000)
         before, data = data, page.screenshot(animations="disabled", caret="hide")
     (IMAGES / f"{name}.png").write_bytes(data)

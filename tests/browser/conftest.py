@@ -1,4 +1,4 @@
-"""A real browser, and the real server with the model that ships; whatever leaves the machine fails the test."""
+"""A real browser and the real server with the shipped model. Requests to other hosts and page errors fail the test."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 def pytest_collection_modifyitems(items):
     for item in items:
         if "tests/browser" in item.path.as_posix() and CHROMIUM is None:
-            item.add_marker(pytest.mark.skip(reason="no Chromium here: apt-get install chromium"))
+            item.add_marker(pytest.mark.skip(reason="no Chromium found: apt-get install chromium"))
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +29,7 @@ def browser():
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
-    """`sixfold serve`, as it comes."""
+    """A running `sixfold serve` with the shipped model."""
     os.environ["SIXFOLD_CACHE"] = str(tmp_path_factory.mktemp("cache"))
     folder = tmp_path_factory.mktemp("site")
     copy = folder / "zh-en.safetensors"
@@ -39,9 +39,9 @@ def site(tmp_path_factory):
 
 
 @pytest.fixture
-def look(browser, site):
-    """Opens a screen of the page: look("attention", text="…", theme="dark", width=390, lang="zh")."""
-    contexts, complaints = [], []
+def open_page(browser, site):
+    """A function that opens a screen: open_page("attention", text="…", theme="dark", width=390, lang="zh")."""
+    contexts, problems = [], []
 
     def open_screen(screen="translate", width=1280, height=900, scheme="light", wait=True, **state):
         context = browser.new_context(
@@ -51,13 +51,13 @@ def look(browser, site):
         page = context.new_page()
         page.set_default_timeout(15_000)
 
-        def outside(request):
+        def report_foreign(request):
             if not request.url.startswith((site.url, "data:", "blob:")):
-                complaints.append(f"asked for {request.url}")
+                problems.append(f"request to {request.url}")
 
-        page.on("request", outside)
-        page.on("console", lambda message: message.type == "error" and complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", report_foreign)
+        page.on("console", lambda message: message.type == "error" and problems.append(message.text))
+        page.on("pageerror", lambda error: problems.append(str(error)))
         page.goto(f"{site.url}/?{urlencode({'screen': screen, **state})}")
         if wait:
             page.wait_for_selector(f'main[data-screen="{screen}"]')
@@ -66,4 +66,4 @@ def look(browser, site):
     yield open_screen
     for context in contexts:
         context.close()
-    assert complaints == []
+    assert problems == []

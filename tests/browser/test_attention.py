@@ -1,4 +1,4 @@
-"""The attention screen shows the numbers that Python has, by mouse and by keyboard, and saves them."""
+"""The attention screen shows and saves the numbers of Python, by mouse and by keyboard."""
 
 import csv
 import io
@@ -26,8 +26,8 @@ expect.set_options(timeout=15_000)
 TIRED = "The animal didn't cross the street because it was too tired"
 WIDE = TIRED.replace("tired", "wide")
 LONG_WORDS = "Photosynthesis reinvigorates chloroplasts"
-SHORT = "Good morning"  # hiding each piece takes a pass
-IT = 10  # the place of “it”
+SHORT = "Good morning"  # a short text, because hiding each token takes a forward pass
+IT = 10  # position of “it”
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +39,11 @@ def explorer():
 
 
 @pytest.fixture
-def screen(look):
-    """Opened, with its weights there."""
+def screen(open_page):
+    """A function that opens the attention screen and waits for its weights."""
 
     def open_screen(**state):
-        page = look("attention", **{"text": TIRED, **state})
+        page = open_page("attention", **{"text": TIRED, **state})
         page.wait_for_selector(".attention:not([hidden]):not([aria-busy])")
         return page
 
@@ -54,23 +54,23 @@ def state(page):
     return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
 
 
-def until(page, **wanted):
-    """The address says this."""
+def wait_for_state(page, **expected):
+    """Wait until the address has these values."""
     for _ in range(100):
-        if all(state(page).get(name) == value for name, value in wanted.items()):
+        if all(state(page).get(name) == value for name, value in expected.items()):
             return
         page.wait_for_timeout(50)
-    assert {name: state(page).get(name) for name in wanted} == wanted
+    assert {name: state(page).get(name) for name in expected} == expected
 
 
 def panel(page, title):
     return page.locator("section.panel", has=page.locator("h2", has_text=re.compile(f"^{title}")))
 
 
-def saved(page, title, kind):
+def download(page, title, kind):
     with page.expect_download() as got:
         panel(page, title).locator(f"[data-export={kind}]").click()
-    page.wait_for_timeout(100)  # of more than ten downloads within a second Chromium drops some
+    page.wait_for_timeout(100)  # Chromium drops downloads after the tenth within a second
     return Path(got.value.path()).read_bytes()
 
 
@@ -80,7 +80,7 @@ def table(data):
 
 
 def pixel(page, row, column):
-    """In the middle of a cell of the chosen head's matrix."""
+    """Return the pixel in the middle of a cell of the selected head."""
     return page.evaluate(
         """([row, column]) => {
             const canvas = document.querySelector("canvas.heat-map"), { left, top, across, down } = canvas.dataset;
@@ -92,10 +92,10 @@ def pixel(page, row, column):
 
 
 def colour(page, weight):
-    """Of a weight that came in 16 bits."""
-    place = int(np.floor(255 * float(np.float16(weight)) + 0.5))
-    found = page.evaluate('async (place) => (await import("/static/theme_colours.js")).sequentialScale()[place]', place)
-    return [*found, 255]
+    """Return the colour of a weight that was sent as a 16-bit number."""
+    index = int(np.floor(255 * float(np.float16(weight)) + 0.5))
+    rgb = page.evaluate('async (index) => (await import("/static/theme_colours.js")).sequentialScale()[index]', index)
+    return [*rgb, 255]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -103,41 +103,41 @@ def test_a_cell_has_the_colour_of_its_weight(screen, explorer, scheme):
     page = screen(kind="encoder", layer=6, head=6, row=0, scheme=scheme)
     weights = explorer.explore(TIRED).attention("encoder", 6, 6)
     row, column = divmod(int(weights.argmax()), weights.shape[1])
-    for place in ((row, column), (IT, 13), (IT, 14), (2, 2)):
-        assert pixel(page, *place) == colour(page, weights[place]), place
+    for cell in ((row, column), (IT, 13), (IT, 14), (2, 2)):
+        assert pixel(page, *cell) == colour(page, weights[cell]), cell
 
 
-def test_the_future_is_drawn_as_masked_and_saved_as_exactly_nothing(screen, explorer):
+def test_later_tokens_are_drawn_as_masked_and_saved_as_exactly_zero(screen, explorer):
     page = screen(kind="decoder", layer=1, head=2)
     weights = explorer.explore(TIRED).attention("decoder", 1, 2)
     masked = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--masked').trim()")
     grey = [*bytes.fromhex(masked[1:]), 255]
     assert pixel(page, 3, 5) == grey
     assert pixel(page, 5, 3) == colour(page, weights[5, 3])
-    _, _, found = table(saved(page, "Selected head", "data"))
-    assert found.shape == weights.shape
-    assert (found[np.triu_indices(len(found), 1)] == 0).all()
-    np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-6)
-    np.testing.assert_allclose(found, weights, atol=1e-6)
+    _, _, exported = table(download(page, "Selected head", "data"))
+    assert exported.shape == weights.shape
+    assert (exported[np.triu_indices(len(exported), 1)] == 0).all()
+    np.testing.assert_allclose(exported.sum(axis=1), 1, atol=1e-6)
+    np.testing.assert_allclose(exported, weights, atol=1e-6)
 
 
-def test_pieces_are_joined_into_words_as_in_python(screen, explorer):
+def test_tokens_are_joined_into_words_as_in_python(screen, explorer):
     trace = explorer.explore(LONG_WORDS)
     for kind in ("encoder", "cross"):
         page = screen(text=LONG_WORDS, kind=kind, layer=1, head=0, words=1)
-        columns, rows, found = table(saved(page, "Selected head", "data"))
-        weights, asks, looked = trace.by_word(kind, trace.attention(kind, 1, 0))
-        assert (rows, columns) == (asks, looked)
-        assert len(looked) < len(trace.source)
-        np.testing.assert_allclose(found, weights, atol=1e-6)
+        columns, rows, exported = table(download(page, "Selected head", "data"))
+        weights, query_words, key_words = trace.by_word(kind, trace.attention(kind, 1, 0))
+        assert (rows, columns) == (query_words, key_words)
+        assert len(key_words) < len(trace.source)
+        np.testing.assert_allclose(exported, weights, atol=1e-6)
 
 
-def test_a_place_is_kept_when_pieces_become_words(screen, explorer):
+def test_the_selection_is_kept_when_tokens_are_joined_into_words(screen, explorer):
     source = explorer.explore(LONG_WORDS).source
-    place = source.words[-2][-1]
-    page = screen(text=LONG_WORDS, kind="encoder", row=place, column=place)
+    index = source.words[-2][-1]
+    page = screen(text=LONG_WORDS, kind="encoder", row=index, column=index)
     page.get_by_role("radio", name="words").click()
-    until(page, words="1", row=str(len(source.words) - 2), column=str(len(source.words) - 2))
+    wait_for_state(page, words="1", row=str(len(source.words) - 2), column=str(len(source.words) - 2))
 
 
 def test_the_keyboard_reaches_tokens_layers_and_heads(screen):
@@ -153,33 +153,33 @@ def test_the_keyboard_reaches_tokens_layers_and_heads(screen):
     page.focus("#sentence")
     tab_to(".query-tokens .token-button")
     page.keyboard.press("ArrowRight")
-    until(page, row="2")
+    wait_for_state(page, row="2")
     tab_to("canvas.head-grid")
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowRight")
-    until(page, layer="8", head="1", row="2")
+    wait_for_state(page, layer="8", head="1", row="2")
     expect(page.locator("#live")).to_have_text("layer 8, head 1")
     tab_to("canvas.heat-map")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Home")
-    until(page, row="3", column="0")
+    wait_for_state(page, row="3", column="0")
     assert page.locator(".query-tokens [aria-checked=true]").inner_text() == "didn"
     tab_to("table.token-heads button")
     page.keyboard.press("ArrowDown")
-    until(page, layer="9", head="1", row="3")
+    wait_for_state(page, layer="9", head="1", row="3")
 
 
 def test_a_click_chooses_a_head(screen):
     page = screen(kind="cross")
     page.locator("canvas.head-grid").click(position={"x": 26 + 4, "y": 22 + 4})
-    until(page, layer="0")
+    wait_for_state(page, layer="0")
     assert "cross.0.0" in panel(page, "Selected head").inner_text()
 
 
-def test_what_it_looks_at_in_every_head_equals_python(screen, explorer):
+def test_what_it_attends_to_in_every_head_equals_python(screen, explorer):
     page = screen(kind="cross")
     page.click("[data-preset=wide]")
-    until(page, text=WIDE, kind="encoder", row=str(IT))
+    wait_for_state(page, text=WIDE, kind="encoder", row=str(IT))
     trace = explorer.explore(WIDE)
     weights = trace.attention("encoder")[:, :, IT]
     page.wait_for_selector(".token-heads [data-layer='9']")
@@ -188,7 +188,7 @@ def test_what_it_looks_at_in_every_head_equals_python(screen, explorer):
         expect(page.locator(f".token-heads [data-layer='{layer}'][data-head='{head}']")).to_have_text(
             f"{trace.source.texts[best]} {weights[layer, head, best]:.2f}"
         )
-    rows = list(csv.DictReader(io.StringIO(saved(page, "One token across all heads", "data").decode())))
+    rows = list(csv.DictReader(io.StringIO(download(page, "One token across all heads", "data").decode())))
     np.testing.assert_allclose([float(row["weight"]) for row in rows], weights.max(-1).ravel(), rtol=1e-5)
 
 
@@ -205,20 +205,20 @@ def test_the_numbers_on_arcs_come_in_32_bits(screen, explorer):
         return box.left >= frame.left && box.right <= frame.right;
     })""")
     page.locator(".arcs .token", has_text="street").first.click()
-    until(page, row="8")
+    wait_for_state(page, row="8")
 
 
 def test_heads_are_switched_off_as_in_python(screen, explorer):
     page = screen(kind="cross", layer=1, head=3)
     assert "All heads are on" in page.locator("#ablation").inner_text()
     page.click("[data-action=layer]")
-    until(page, off=",".join(f"cross.1.{head}" for head in range(8)))
+    wait_for_state(page, off=",".join(f"cross.1.{head}" for head in range(8)))
     without = sixfold.explore(TIRED, off=[f"cross.1.{head}" for head in range(8)]).translation
     expect(page.locator("#after")).to_have_text(without)
     expect(page.locator("#before")).to_have_text(explorer.explore(TIRED).translation)
     assert page.locator("#after mark").count() > 0
     assert page.locator("[data-action=layer]").is_disabled()
-    assert json.loads(saved(page, "With and without", "data"))["after"]["translation"] == without
+    assert json.loads(download(page, "With and without", "data"))["after"]["translation"] == without
     page.click("[data-action=on]")
     expect(page.locator("#ablation")).to_contain_text("All heads are on")
     assert "off" not in state(page)
@@ -227,31 +227,31 @@ def test_heads_are_switched_off_as_in_python(screen, explorer):
 def test_the_head_that_aligns_is_measured_as_in_python(screen, explorer):
     page = screen(text=SHORT, kind="encoder")
     page.click("#measure")
-    until(page, view="aligners")
+    wait_for_state(page, view="aligners")
     trace = explorer.explore(SHORT)
-    falls = influence(trace)
-    best, *others = aligners(trace, falls)
-    tied = [str(each.head) for each in (best, *others) if each.agreement == best.agreement]
+    drops = influence(trace)
+    best, *others = aligners(trace, drops)
+    tied = [str(alignment.head) for alignment in (best, *others) if alignment.agreement == best.agreement]
     expect(page.locator("#best")).to_contain_text(", ".join(tied) + (" align" if len(tied) > 1 else " aligns best"))
     shown = page.locator(".bars [data-head]").evaluate_all("all => all.map(each => each.dataset.head)")
-    assert shown == [str(each.head) for each in (best, *others)][: len(shown)]
-    _, rows, found = table(saved(page, "Influence", "data"))
+    assert shown == [str(alignment.head) for alignment in (best, *others)][: len(shown)]
+    _, rows, exported = table(download(page, "Influence", "data"))
     assert rows == trace.labels("cross")[0]
-    np.testing.assert_allclose(found, falls, atol=1e-3)
+    np.testing.assert_allclose(exported, drops, atol=1e-3)
     page.locator(".bars [data-head]").first.click()
-    until(page, kind=None, layer=str(best.head.layer), head=str(best.head.head) if best.head.head else None)
+    wait_for_state(page, kind=None, layer=str(best.head.layer), head=str(best.head.head) if best.head.head else None)
     page.wait_for_selector(f".bars [data-head='{best.head}'][aria-pressed=true]")
 
 
 def test_two_sentences_are_compared_in_the_same_head(screen, explorer):
     page = screen(kind="encoder", layer=6, head=6, row=IT, other=WIDE)
     page.wait_for_selector("#side-2:not([hidden]) canvas[data-left]")
-    one, other = (explorer.explore(text).attention("encoder") for text in (TIRED, WIDE))
-    found = json.loads(saved(page, "Compare", "data"))
-    assert found["sentences"] == [TIRED, WIDE]
-    for matrix, weights in zip(found["matrices"], (one, other, one - other), strict=True):
+    first, second = (explorer.explore(text).attention("encoder") for text in (TIRED, WIDE))
+    exported = json.loads(download(page, "Compare", "data"))
+    assert exported["sentences"] == [TIRED, WIDE]
+    for matrix, weights in zip(exported["matrices"], (first, second, first - second), strict=True):
         np.testing.assert_allclose(matrix["values"], weights[6, 6], atol=1e-3)
-    moved = np.abs(one[:, :, IT] - other[:, :, IT]).sum(-1)
+    moved = np.abs(first[:, :, IT] - second[:, :, IT]).sum(-1)
     layer, head = np.unravel_index(moved.argmax(), moved.shape)
     assert page.locator("#most-different button").first.get_attribute("data-head") == f"encoder.{layer}.{head}"
     page.fill("#other", "Hello")
@@ -263,19 +263,19 @@ def test_two_models_are_compared_on_the_same_sentence(browser, tmp_path_factory)
     first = modelfile.load(shared_models(tmp_path_factory)["zh-en"])
     folder = tmp_path_factory.mktemp("two")
     weights = without(first, [Head("encoder", 0, 0)]).weights()
-    for name, its in (("first", first.weights()), ("second", weights)):
-        modelfile.save(folder / f"{name}.safetensors", first.config, its, first.tokenizer, first.card)
+    for name, tensors in (("first", first.weights()), ("second", weights)):
+        modelfile.save(folder / f"{name}.safetensors", first.config, tensors, first.tokenizer, first.card)
     with Server(folder / "first.safetensors", folder / "second.safetensors") as server:
         page = browser.new_page()
         page.goto(f"{server.url}/?screen=attention&text=我爱猫&given=I love cats&kind=cross&head=1&otherModel=second")
         page.wait_for_selector("#side-2:not([hidden]) canvas[data-left]")
         assert "(second)" in page.locator("#side-1 h3").inner_text()
-        found = json.loads(saved(page, "Compare", "data"))["matrices"]
+        matrices = json.loads(download(page, "Compare", "data"))["matrices"]
         page.close()
-    for matrix, name in zip(found, ("first", "second"), strict=False):
+    for matrix, name in zip(matrices, ("first", "second"), strict=False):
         expected = explore("我爱猫", "I love cats", folder / f"{name}.safetensors").attention("cross", 0, 1)
         np.testing.assert_allclose(matrix["values"], expected, atol=1e-3)
-    assert np.abs(np.array(found[2]["values"])).max() > 0.01
+    assert np.abs(np.array(matrices[2]["values"])).max() > 0.01
 
 
 @pytest.mark.parametrize(
@@ -290,17 +290,17 @@ def test_every_panel_is_saved_as_a_picture_and_as_data(screen, titles):
     page.wait_for_selector("#side-0 canvas[data-left]")
     page.wait_for_selector("#best")
     for title in titles:
-        assert saved(page, title, "png").startswith(b"\x89PNG\r\n\x1a\n"), title
-        drawing = ElementTree.fromstring(saved(page, title, "svg"))
+        assert download(page, title, "png").startswith(b"\x89PNG\r\n\x1a\n"), title
+        drawing = ElementTree.fromstring(download(page, title, "svg"))
         assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
         assert float(drawing.get("width")) > 100
         assert len(list(drawing.iter())) > 4
-        assert len(saved(page, title, "data")) > 40
+        assert len(download(page, title, "data")) > 40
 
 
-def test_cells_that_share_a_pixel_show_the_largest(look):
-    page = look("attention")
-    found = page.evaluate("""async () => {
+def test_cells_that_share_a_pixel_show_the_largest(open_page):
+    page = open_page("attention")
+    pixels = page.evaluate("""async () => {
         const { renderCells, cellsPerPixel } = await import("/static/heat_map.js");
         const { sequentialScale } = await import("/static/theme_colours.js");
         const labels = Array.from({ length: 300 }, () => "");
@@ -312,10 +312,10 @@ def test_cells_that_share_a_pixel_show_the_largest(look):
         return { pool, size: [image.width, image.height], most: at(2, 50), none: at(3, 50), masked: at(2, 80),
                  colours: [sequentialScale("light")[255], sequentialScale("light")[0]] };
     }""")
-    assert (found["pool"], found["size"]) == (3, [100, 100])
-    assert found["most"] == [*found["colours"][0], 255]
-    assert found["none"] == [*found["colours"][1], 255]
-    assert found["masked"][3] == 0
+    assert (pixels["pool"], pixels["size"]) == (3, [100, 100])
+    assert pixels["most"] == [*pixels["colours"][0], 255]
+    assert pixels["none"] == [*pixels["colours"][1], 255]
+    assert pixels["masked"][3] == 0
 
 
 def test_a_comparison_on_a_phone_is_accessible(screen):
@@ -325,5 +325,9 @@ def test_a_comparison_on_a_phone_is_accessible(screen):
     assert page.locator("h1").inner_text() == "注意力"
     assert "masked" not in page.locator("#about-kind").inner_text()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    found = [each for each in axe.Axe().run(page).response["violations"] if each["impact"] in ("serious", "critical")]
-    assert [(each["id"], [node["html"][:120] for node in each["nodes"]]) for each in found] == []
+    violations = [
+        violation
+        for violation in axe.Axe().run(page).response["violations"]
+        if violation["impact"] in ("serious", "critical")
+    ]
+    assert [(violation["id"], [node["html"][:120] for node in violation["nodes"]]) for violation in violations] == []

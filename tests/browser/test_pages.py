@@ -1,4 +1,4 @@
-"""Pages as a person gets them: opened from disk in a real browser, with nothing fetched and nothing to complain of."""
+"""Report pages open from disk in a real browser without requests and without errors."""
 
 import pytest
 from small_runs import train
@@ -9,12 +9,12 @@ from sixfold.cli.main import main
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """A report, a comparison of runs and a comparison of systems, each made by its command."""
+    """A report, a comparison of runs and a comparison of systems, each written by its command."""
     folder = tmp_path_factory.mktemp("pages")
     runs = [train(folder, "narrow"), train(folder, "wide", "model.d_model=24")]
     references = (folder / "toy.en").read_text(encoding="utf-8").splitlines()
-    said = [f"{line} <script>document.title = 'taken'</script>" for line in reworded(references, 1)]
-    (folder / "gamma-mmm.txt").write_text("\n".join(said) + "\n", encoding="utf-8")
+    translations = [f"{line} <script>document.title = 'taken'</script>" for line in reworded(references, 1)]
+    (folder / "gamma-mmm.txt").write_text("\n".join(translations) + "\n", encoding="utf-8")
     systems = [runs[0] / "model.safetensors", folder / "gamma-mmm.txt"]
     commands = [
         ["report", runs[0]],
@@ -22,9 +22,9 @@ def pages(tmp_path_factory):
         ["evaluate", *systems, folder / "toy.zh", folder / "toy.en", "--no-ter", "--out", folder],
     ]
     for command in commands:
-        with pytest.raises(SystemExit) as done:
+        with pytest.raises(SystemExit) as exit_info:
             main(list(map(str, command)))
-        assert done.value.code == 0
+        assert exit_info.value.code == 0
     return {
         "report": runs[0] / "report.html",
         "runs": folder / "compare.html",
@@ -33,18 +33,18 @@ def pages(tmp_path_factory):
 
 
 @pytest.fixture
-def opened(browser, pages):
-    """A page of one name, in light or dark and of some width; with what it asked for and complained of."""
+def open_report(browser, pages):
+    """A function that opens a page and returns it with its requests and console messages."""
     contexts = []
 
     def open_page(name, scheme="light", width=1000):
         contexts.append(browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 800}))
-        page, asked, complaints = contexts[-1].new_page(), [], []
-        page.on("request", lambda request: asked.append(request.url))
+        page, requests, complaints = contexts[-1].new_page(), [], []
+        page.on("request", lambda request: requests.append(request.url))
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(pages[name].as_uri())
-        return page, asked, complaints
+        return page, requests, complaints
 
     yield open_page
     for context in contexts:
@@ -53,19 +53,19 @@ def opened(browser, pages):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["report", "runs", "systems"])
-def test_a_page_opens_from_disk_and_asks_for_nothing_else(opened, pages, name, scheme):
-    page, asked, complaints = opened(name, scheme)
+def test_a_page_opens_from_disk_and_asks_for_nothing_else(open_report, pages, name, scheme):
+    page, requests, complaints = open_report(name, scheme)
     page.wait_for_load_state("networkidle")
-    assert asked == [pages[name].as_uri()]
+    assert requests == [pages[name].as_uri()]
     assert complaints == []
     assert page.locator("svg.chart").count() >= 2
 
 
 @pytest.mark.parametrize("name", ["report", "runs", "systems"])
-def test_light_and_dark_are_readable(opened, name):
+def test_light_and_dark_are_readable(open_report, name):
     brightness = {}
     for scheme in ("light", "dark"):
-        page, _, _ = opened(name, scheme)
+        page, _, _ = open_report(name, scheme)
         colours = page.evaluate("(() => { const s = getComputedStyle(document.documentElement);"
                                 "return [s.backgroundColor, s.color] })()")  # fmt: skip
         paper, ink = (luminance(colour) for colour in colours)
@@ -75,22 +75,22 @@ def test_light_and_dark_are_readable(opened, name):
 
 
 @pytest.mark.parametrize("name", ["report", "runs", "systems"])
-def test_a_phone_needs_no_sideways_scrolling(opened, name):
-    page, _, _ = opened(name, width=360)
+def test_a_phone_needs_no_sideways_scrolling(open_report, name):
+    page, _, _ = open_report(name, width=360)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
-def test_what_a_system_said_is_shown_and_not_run(opened):
-    page, _, complaints = opened("systems")
+def test_what_a_system_said_is_shown_and_not_run(open_report):
+    page, _, complaints = open_report("systems")
     assert page.title() == "Comparison"
     assert page.locator("script").count() == 0
     assert "<script>" in page.locator("main").inner_text()
     assert complaints == []
 
 
-def test_text_in_charts_stays_inside_them(opened):
+def test_text_in_charts_stays_inside_them(open_report):
     for name in ("report", "runs", "systems"):
-        page, _, _ = opened(name)
+        page, _, _ = open_report(name)
         outside = page.evaluate("""[...document.querySelectorAll('svg.chart text')].filter(text => {
             const box = text.getBoundingClientRect(), chart = text.closest('svg').getBoundingClientRect();
             return box.left < chart.left - 1 || box.right > chart.right + 1 || box.bottom > chart.bottom + 1;

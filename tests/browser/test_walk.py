@@ -1,4 +1,4 @@
-"""The walk through the computation: each number is Python's, and the Python beside it computes that very number."""
+"""The walk screen: each number is the one of Python, and its snippet computes it again."""
 
 import contextlib
 import csv
@@ -28,7 +28,7 @@ CARDS = """cards => cards.filter(card => card.querySelector('.value')).map(card 
 }))"""
 SPOTS = {
     "cross": {"row": 2, "column": 3, "head": 5, "layer": 1, "stage": "query.7"},
-    "decoder": {"row": 1, "column": 3, "head": 2, "layer": 0, "stage": "concatenation.300"},  # later: masked
+    "decoder": {"row": 1, "column": 3, "head": 2, "layer": 0, "stage": "concatenation.300"},  # a later position: masked
     "encoder": {"row": 4, "head": 1, "layer": 9, "stage": "hidden.11"},
 }
 VARIANTS = {
@@ -46,7 +46,7 @@ VARIANTS = {
 
 @pytest.fixture(scope="module")
 def explore():
-    """What a snippet calls, asked once for the same."""
+    """`sixfold.explore`, called once per set of arguments."""
     return functools.cache(sixfold.explore)
 
 
@@ -61,22 +61,22 @@ def ready(page):
 
 
 def printed(code, explore, monkeypatch):
-    said = io.StringIO()
+    output = io.StringIO()
     monkeypatch.setattr(sixfold, "explore", explore)
-    with contextlib.redirect_stdout(said):
+    with contextlib.redirect_stdout(output):
         exec(code, {})
-    return said.getvalue().strip()
+    return output.getvalue().strip()
 
 
-def assert_same(shown, said):
-    """To the four digits of either."""
-    read = shown.replace("−", "-").replace("∞", "inf")
-    assert float(said) == pytest.approx(float(read), rel=1e-3, abs=2e-6)
+def assert_same(shown, printed_text):
+    """Compare two texts of a number to four digits."""
+    number = shown.replace("−", "-").replace("∞", "inf")
+    assert float(printed_text) == pytest.approx(float(number), rel=1e-3, abs=2e-6)
 
 
 @pytest.mark.parametrize("kind", SPOTS)
-def test_every_number_is_pythons_and_its_snippet_prints_it(look, explore, trace, kind, monkeypatch):
-    page = look("walk", text=TEXT, kind=kind, **SPOTS[kind])
+def test_every_number_is_pythons_and_its_snippet_prints_it(open_page, explore, trace, kind, monkeypatch):
+    page = open_page("walk", text=TEXT, kind=kind, **SPOTS[kind])
     cards = ready(page)
     stages = [card["stage"] for card in cards]
     assert stages[:2] == ["id", "token"]
@@ -94,7 +94,7 @@ def test_every_number_is_pythons_and_its_snippet_prints_it(look, explore, trace,
 
 @pytest.fixture(scope="module")
 def variants(tmp_path_factory):
-    """A server with models that nobody trained: between them they have the options that the shipped one has not."""
+    """A server with untrained models that have the options which the shipped model lacks."""
     folder, chance = tmp_path_factory.mktemp("variants"), random.Random(1)
     settings = TokenizerConfig(vocab=340)
     tokenizer = train_tokenizer([side for _ in range(300) for side in pair(chance)], settings)
@@ -111,7 +111,7 @@ def variants(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_models_of_other_options_are_walked_as_they_are(variants, browser, explore, name, monkeypatch):
+def test_models_with_other_options_are_walked_too(variants, browser, explore, name, monkeypatch):
     context = browser.new_context(viewport={"width": 1000, "height": 800}, locale="en-US")
     page = context.new_page()
     page.goto(
@@ -119,8 +119,8 @@ def test_models_of_other_options_are_walked_as_they_are(variants, browser, explo
     )
     cards = {card["stage"]: card for card in ready(page)}
     assert ("query_rotated" in cards) == ("gate" in cards) == (name == "modern")
-    order = list(cards)
-    assert (order.index("attention_norm") < order.index("query")) == (name == "modern")
+    stages = list(cards)
+    assert (stages.index("attention_norm") < stages.index("query")) == (name == "modern")
     monkeypatch.chdir(variants.folder)
     for card in cards.values():
         assert f'"I love cats", model="{name}.safetensors"' in card["code"]
@@ -128,23 +128,23 @@ def test_models_of_other_options_are_walked_as_they_are(variants, browser, explo
     context.close()
 
 
-def saved(page, stage, kind):
+def download(page, stage, kind):
     with page.expect_download() as waiting:
         page.locator(f"#stage-{stage} [data-export={kind}]").click()
     return waiting.value.path().read_bytes()
 
 
-def test_weights_sum_to_one_masked_cells_are_nothing_and_every_card_is_saved(look, trace):
-    page = look("walk", text=TEXT, kind="decoder", row=1, head=3, layer=1)
+def test_weights_sum_to_one_masked_cells_are_zero_and_every_card_is_saved(open_page, trace):
+    page = open_page("walk", text=TEXT, kind="decoder", row=1, head=3, layer=1)
     ready(page)
-    table = list(csv.reader(io.StringIO(saved(page, "weights", "data").decode())))[1:]
+    table = list(csv.reader(io.StringIO(download(page, "weights", "data").decode())))[1:]
     weights = [float(value) for _, value in table]
     assert weights == pytest.approx(list(trace.attention("decoder", 1, 3)[1]), rel=1e-6)
     assert sum(weights) == pytest.approx(1, abs=1e-6)
     assert weights[2:] == [0] * (len(trace.target) - 2)
     for stage in ("text", "id", "weights", "logits"):
-        assert saved(page, stage, "svg").startswith(b"<svg")
-    assert saved(page, "logits", "png").startswith(b"\x89PNG")
+        assert download(page, stage, "svg").startswith(b"<svg")
+    assert download(page, "logits", "png").startswith(b"\x89PNG")
 
 
 PIXEL = """([stage, part]) => { const canvas = document.querySelector(`#stage-${stage} canvas`);
@@ -152,8 +152,8 @@ PIXEL = """([stage, part]) => { const canvas = document.querySelector(`#stage-${
     return [...canvas.getContext('2d').getImageData(x, y, 1, 1).data].slice(0, 3); }"""
 
 
-def test_a_masked_cell_is_drawn_as_nothing_and_a_large_weight_dark(look, trace):
-    page = look("walk", text=TEXT, kind="decoder", row=1, column=0, head=0, layer=0)
+def test_a_masked_cell_is_empty_and_a_large_weight_is_dark(open_page, trace):
+    page = open_page("walk", text=TEXT, kind="decoder", row=1, column=0, head=0, layer=0)
     ready(page)
     count = len(trace.target)
     width = page.evaluate("document.querySelector('#stage-weights canvas').clientWidth")
@@ -165,8 +165,8 @@ def test_a_masked_cell_is_drawn_as_nothing_and_a_large_weight_dark(look, trace):
     assert sum(dark) < sum(page.evaluate(PIXEL, ["weights", (count - 0.5) * cell / width])) - 200
 
 
-def test_keys_choose_the_place_the_head_and_the_component(look, trace):
-    page = look("walk", text=TEXT, row=1, column=2)
+def test_keys_select_the_position_the_head_and_the_component(open_page, trace):
+    page = open_page("walk", text=TEXT, row=1, column=2)
     ready(page)
     ribbon = page.locator("#stage-query canvas")
     for key in ("ArrowRight", "ArrowRight", "ArrowLeft"):
@@ -191,8 +191,8 @@ def test_keys_choose_the_place_the_head_and_the_component(look, trace):
     assert page.evaluate("new URL(location).searchParams.get('stage')") == "weights"
 
 
-def test_a_word_is_merged_out_of_its_characters_and_the_python_is_copied(look, trace):
-    page = look("walk", text=TEXT, kind="encoder", row=trace.source.texts.index("sleep"))
+def test_a_word_is_merged_out_of_its_characters_and_the_python_is_copied(open_page, trace):
+    page = open_page("walk", text=TEXT, kind="encoder", row=trace.source.texts.index("sleep"))
     cards = ready(page)
     page.wait_for_selector(".rounds .chip")
     rounds = page.locator(".rounds li").evaluate_all("x => x.map(y => [...y.children].map(z => z.textContent))")
