@@ -1,7 +1,7 @@
 """Writes the tree of modules in docs/architecture.md from the first sentence of each module's docstring.
 
-    python docs/module_tree.py          writes it
-    python docs/module_tree.py --check  ends with status 1 if it would change
+python docs/module_tree.py          writes it
+python docs/module_tree.py --check  ends with status 1 if it would change
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from sixfold.training.batch import pair_batch
 from small_models import SMALL, random_batch, random_model, variants
 
 import sixfold
@@ -17,7 +18,6 @@ from sixfold.engines.gpu import GpuEngine
 from sixfold.model.attention import ScaledDot
 from sixfold.model.positions import Sinusoid
 from sixfold.model.transformer import Execution, evaluation_mode, load_model, weights_of
-from sixfold.training.batch import pair_batch
 from sixfold.training.loop import train
 from sixfold.training.state import State
 

@@ -1,1 +1,1 @@
-"""Texts in, translations out: splitting, decoding, checks, glossaries and memories; no torch except in the GPU engine."""
+"""Texts in, translations out: splitting, decoding, checks, glossaries and memories. Only the GPU engine needs torch."""
