@@ -19,7 +19,7 @@ import numpy as np
 from sixfold import modelfile
 from sixfold.alignment_heads import CARD_KEY, AligningHeads, align, aligning_heads, word_weights
 from sixfold.engines.cpu import CpuEngine
-from sixfold.evaluation.word_alignment import MarkedPair, error_rate, read_marked_pairs
+from sixfold.evaluation.word_alignment import AnnotatedPair, alignment_error_rate, read_annotated_pairs
 from sixfold.explorer.influence import influence
 from sixfold.explorer.trace import Trace, trace_pair
 from sixfold.modelfile import ModelFile
@@ -49,14 +49,14 @@ def is_text(trace: Trace) -> list[bool]:
     return [start < end for start, end in trace.alignment()[2].spans]
 
 
-def links(trace: Trace, marked: MarkedPair, weights: np.ndarray) -> frozenset[tuple[int, int]]:
+def links(trace: Trace, marked: AnnotatedPair, weights: np.ndarray) -> frozenset[tuple[int, int]]:
     _, written, read = trace.alignment()
     words = word_weights(weights, written.words, read.words)
     spans = [[(side.spans[word[0]][0], side.spans[word[-1]][1]) for word in side.words] for side in (written, read)]
     return marked.links(zip(spans[0], (spans[1][most] for most in words.argmax(axis=1)), strict=True))
 
 
-def measure_costs(file: ModelFile, translator: Translator, marked: Sequence[MarkedPair]) -> dict[str, float]:
+def measure_costs(file: ModelFile, translator: Translator, marked: Sequence[AnnotatedPair]) -> dict[str, float]:
     """Seconds of CPU time for a sentence, the best of three rounds, each way in every round."""
     plain = {name: value for name, value in file.card.items() if name != CARD_KEY}
     mean_of_heads = CpuEngine(replace(file, card=plain, checksum=""), threads=1)
@@ -85,7 +85,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, help="left out: the one that ships")
     parser.add_argument("--pairs", type=Path, default=PAIRS)
     args = parser.parse_args()
-    file, marked = modelfile.load(args.model or shipped()[0]), read_marked_pairs(args.pairs)
+    file, marked = modelfile.load(args.model or shipped()[0]), read_annotated_pairs(args.pairs)
     config = file.config.model
     chosen, last = aligning_heads(file.card, config), aligning_heads({}, config)
     print(f"{len(marked)} pairs; heads of the card: {chosen}" if CARD_KEY in file.card else "no heads on the card")
@@ -114,9 +114,9 @@ def main() -> None:
     directions = sorted({each.languages for each in marked})
     print(f"| | all | {' | '.join('→'.join(pair) for pair in directions)} |\n|{'---|' * (2 + len(directions))}")
     for name, linked in found.items():
-        rates = [error_rate(zip(marked, linked, strict=True))]
+        rates = [alignment_error_rate(zip(marked, linked, strict=True))]
         for pair in directions:
-            rates.append(error_rate(e for e in zip(marked, linked, strict=True) if e[0].languages == pair))
+            rates.append(alignment_error_rate(e for e in zip(marked, linked, strict=True) if e[0].languages == pair))
         print(f"| {name} | {' | '.join(f'{100 * rate:.1f}' for rate in rates)} |")
     print("CPU time of a sentence:", ", ".join(f"{name} {1000 * cost:.1f} ms" for name, cost in costs.items()))
 

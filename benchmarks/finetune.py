@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sixfold import finetune
 from sixfold.evaluation.scores import score
-from sixfold.evaluation.systems import Decoding, open_model, read_set, translate
+from sixfold.evaluation.systems import DecodingOptions, open_model, read_test_set, translate
 
 WAYS = {"all weights": (0, False), "all weights, mixed": (0, True), "LoRA": (16, False), "LoRA, mixed": (16, True)}
 
@@ -70,8 +70,8 @@ def scores(model: Path, new: list[Path], old: list[Path]) -> str:
     """BLEU of both test sets, by the CPU engine in float32 with a beam of 4."""
     found = []
     for files in (new, old):
-        texts = read_set(files)
-        translations = translate(open_model(model), texts.sources, Decoding(compute="float32"), lambda _: None)
+        texts = read_test_set(files)
+        translations = translate(open_model(model), texts.sources, DecodingOptions(compute="float32"), lambda _: None)
         found.append(score(translations, texts.references, "en").bleu)
     return f"new {found[0]:5.1f}  old {found[1]:5.1f}"
 

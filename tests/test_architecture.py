@@ -279,7 +279,7 @@ def test_the_commands_and_the_python_of_the_guide_to_seeing_do_what_they_say(fol
     assert "机器学习" in (folder / "alignment.html").read_text(encoding="utf-8")
     assert json.loads((folder / "steps.json").read_text(encoding="utf-8"))["sentences"][0]["off"] == ["cross.1.3"]
     text = (ROOT / "docs/guides/seeing.md").read_text(encoding="utf-8")
-    assert all(f"| `{name}` |" in text for name in views.NAMES)
+    assert all(f"| `{name}` |" in text for name in views.VIEW_NAMES)
     (block,) = re.findall(r"```python\n(.*?)```", text, re.S)
     exec(compile(block, "seeing.md", "exec"), {})
 

@@ -16,7 +16,7 @@ from small_translators import shared_models
 import sixfold
 from sixfold import modelfile
 from sixfold.explorer.explore import Explorer, explore
-from sixfold.explorer.heads import Head, without
+from sixfold.explorer.heads import Head, ablate_heads
 from sixfold.explorer.influence import aligners, influence
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -262,7 +262,7 @@ def test_two_sentences_are_compared_in_the_same_head(screen, explorer):
 def test_two_models_are_compared_on_the_same_sentence(browser, tmp_path_factory):
     first = modelfile.load(shared_models(tmp_path_factory)["zh-en"])
     folder = tmp_path_factory.mktemp("two")
-    weights = without(first, [Head("encoder", 0, 0)]).weights()
+    weights = ablate_heads(first, [Head("encoder", 0, 0)]).weights()
     for name, tensors in (("first", first.weights()), ("second", weights)):
         modelfile.save(folder / f"{name}.safetensors", first.config, tensors, first.tokenizer, first.card)
     with Server(folder / "first.safetensors", folder / "second.safetensors") as server:

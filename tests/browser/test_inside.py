@@ -17,7 +17,7 @@ from sixfold import modelfile
 from sixfold.config import Config, TokenizerConfig
 from sixfold.explorer import embeddings
 from sixfold.explorer.forward import angles, sinusoids
-from sixfold.explorer.masks import masks
+from sixfold.explorer.masks import batch_masks
 from sixfold.model.transformer import weights_of
 from sixfold.text.learn import train_tokenizer
 from sixfold.translation.loading import shipped
@@ -71,11 +71,11 @@ def open_masks_page(open_page):
 def test_the_masks_of_a_batch_are_python_s(open_masks_page, model):
     page = open_masks_page()
     config = model.config.model
-    expected = masks(model.tokenizer, BATCH, [model.tokenizer.tag("zh")], eos=config.eos)
+    expected = batch_masks(model.tokenizer, BATCH, [model.tokenizer.tag("zh")], eos=config.eos)
     assert expected.padding.sum(axis=1).tolist() != [expected.padding.shape[1]] * 3
     assert np.array_equal(numbers(download(page, 0)), expected.padding)
     assert np.array_equal(numbers(download(page, 1)), expected.causal)
-    assert np.array_equal(numbers(download(page, 2)), expected.both[0])
+    assert np.array_equal(numbers(download(page, 2)), expected.combined[0])
     assert download(page, 2)[0][1:] == expected.pieces[0].texts
     closed = f"{(~expected.padding).sum()} of {expected.padding.size}"
     assert closed in page.locator("section.panel").nth(0).inner_text()
@@ -86,7 +86,7 @@ def test_the_masks_of_a_batch_are_python_s(open_masks_page, model):
 ])  # fmt: skip
 def test_open_cells_are_dark_and_closed_ones_are_not_drawn(open_masks_page, model, scheme, colour, closed):
     page = open_masks_page(scheme=scheme)
-    length = masks(model.tokenizer, BATCH, [0], eos=0).padding.shape[1]
+    length = batch_masks(model.tokenizer, BATCH, [0], eos=0).padding.shape[1]
     cells = [[length - 1, 1], [1, length - 1], [2, 1], [length - 1, length - 1]]
     pixels = page.evaluate(CELLS, [".columns .panel:nth-child(2) canvas", cells])
     assert np.abs(np.array(pixels) - [colour, closed, colour, closed]).max() <= 2
@@ -268,7 +268,7 @@ def test_the_map_has_all_words_and_no_two_labels_overlap(open_page, model):
     assert {"black", "brown", "dog", "cat", "狗", "London"} <= set(words)
     rows = download(page, 2)
     assert [row[0] for row in rows[1:]] == words
-    assert np.allclose(numbers(rows), embeddings.plane(model, words), atol=1e-4)
+    assert np.allclose(numbers(rows), embeddings.pca_projection(model, words), atol=1e-4)
     boxes = [point.bounding_box() for point in page.locator(".point text").all()]
     overlapping = [
         (first, second)

@@ -16,7 +16,7 @@ from small_translators import SHAPE, pair
 import sixfold
 from sixfold import modelfile
 from sixfold.config import Config, TokenizerConfig
-from sixfold.explorer.merges import merges
+from sixfold.explorer.merges import merge_stages
 from sixfold.model.transformer import weights_of
 from sixfold.text.learn import train_tokenizer
 
@@ -196,7 +196,7 @@ def test_a_word_is_merged_out_of_its_characters_and_the_python_is_copied(open_pa
     cards = ready(page)
     page.wait_for_selector(".rounds .chip")
     rounds = page.locator(".rounds li").evaluate_all("x => x.map(y => [...y.children].map(z => z.textContent))")
-    word = next(word for word in merges(trace.tokenizer, TEXT) if word.text.strip() == "sleep")
+    word = next(word for word in merge_stages(trace.tokenizer, TEXT) if word.text.strip() == "sleep")
     assert rounds == [[piece.replace(" ", "▁") for piece in stage] for stage in word.stages]
     assert len(rounds) > 3
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])

@@ -9,9 +9,8 @@ from small_runs import train
 
 from sixfold import explore
 from sixfold.cli.see_table import show
-from sixfold.explorer.colours import shade
-from sixfold.explorer.drawing import Scene
-from sixfold.explorer.layout import Table, View
+from sixfold.explorer.drawing import Scene, colormap
+from sixfold.explorer.views_layout import Table, View
 
 TEXT, OTHER = "我们需要数学", "机器学习很有趣"
 # The search has a module of its own, and tests of its own.
@@ -140,7 +139,7 @@ def terminal(monkeypatch, capsys):
 def test_a_terminal_has_colours_and_without_them_digits(terminal):
     table = Table("t", ["", "猫", "dogs"], [["a", 0.5, 0.25], ["狗", 1.0, 0.0]], (1, 2))
     view = View(Scene(9, 9, [], "title"), [table])
-    red, green, blue = shade(0.5)
+    red, green, blue = colormap(0.5)
     assert f"48;2;{red};{green};{blue}m" in terminal(view, 80)
     plain = terminal(view, 80, NO_COLOR="1")
     assert "48;2" not in plain
@@ -175,7 +174,7 @@ def test_labels_of_rows_are_whole_and_long_ones_are_folded(terminal):
 def test_no_column_of_a_table_is_dropped_where_the_terminal_is_narrow(terminal, width):
     heads = ["stage", "equation", "size", "numbers", "more", "last"]
     row = [
-        "What this layer reads",
+        "Input of this layer",
         "Norm(x + sublayer(x))",
         512,
         "  ".join(map(str, range(10_000, 10_020))),

@@ -4,8 +4,8 @@ import pytest
 import sacrebleu
 from small_systems import reworded, sentences
 
-from sixfold.evaluation.comparison import compare, words
-from sixfold.evaluation.measures import measures
+from sixfold.evaluation.comparison import compare, count_words
+from sixfold.evaluation.metrics import metrics_for
 from sixfold.evaluation.systems import TestSet
 from sixfold.reports.comparison import comparison_page
 
@@ -18,7 +18,7 @@ SAID = {"first": reworded(REFERENCES, 1), "second": reworded(REFERENCES, 2), "hu
 
 @pytest.fixture(scope="module")
 def found():
-    return compare(TEXTS, SAID, measures(REFERENCES, "en"), "first", samples=100)
+    return compare(TEXTS, SAID, metrics_for(REFERENCES, "en"), "first", samples=100)
 
 
 def test_scores_are_those_of_the_whole_set(found):
@@ -56,7 +56,7 @@ def test_buckets_have_names_in_order(found):
 
 def test_buckets_of_one_kind_only_are_left_out():
     texts = TestSet(["a b c"] * 90, REFERENCES, [""] * 90, "en")
-    assert compare(texts, SAID, measures(REFERENCES, "en"), "first", samples=40).buckets == {}
+    assert compare(texts, SAID, metrics_for(REFERENCES, "en"), "first", samples=40).buckets == {}
 
 
 def test_the_worst_sentences_come_first_and_perfect_ones_not_at_all(found):
@@ -86,14 +86,14 @@ def test_improved_and_harmed_are_told_apart(found):
 
 def test_it_is_told_what_is_counted():
     doing = []
-    compare(TEXTS, SAID, measures(REFERENCES, "en"), "first", 40, doing.append)
+    compare(TEXTS, SAID, metrics_for(REFERENCES, "en"), "first", 40, doing.append)
     assert doing[0] == "BLEU of first"
     assert len(doing) == 9
 
 
 def test_a_word_of_chinese_is_a_character():
-    assert words("我爱machine learning。") == 4
-    assert words("") == 0
+    assert count_words("我爱machine learning。") == 4
+    assert count_words("") == 0
 
 
 def test_everything_can_be_written_as_json(found):
@@ -108,7 +108,7 @@ def test_the_page_shows_every_system_measure_and_bucket(found):
 
 
 def test_the_page_of_one_system_compares_with_nobody():
-    only = compare(TEXTS, {"first": SAID["first"]}, measures(REFERENCES, "en"), "first", samples=40)
+    only = compare(TEXTS, {"first": SAID["first"]}, metrics_for(REFERENCES, "en"), "first", samples=40)
     text = comparison_page("Scores", only)
     assert "Most improved" not in text
     assert "Δ" not in text
@@ -117,14 +117,16 @@ def test_the_page_of_one_system_compares_with_nobody():
 def test_a_handful_of_sentences_proves_nothing():
     few = TestSet(SOURCES[:9], REFERENCES[:9], CORPORA[:9], "en")
     said = {system: translations[:9] for system, translations in SAID.items()}
-    scores = compare(few, said, measures(REFERENCES[:9], "en"), "first", samples=40).scores["human"]
+    scores = compare(few, said, metrics_for(REFERENCES[:9], "en"), "first", samples=40).scores["human"]
     assert scores["BLEU"].difference > 0
     assert scores["BLEU"].p is None
 
 
 def test_a_page_does_not_drown_in_a_line_without_end():
     texts = TestSet(["茶" * 100_000], ["tea " * 50_000], [""], "en")
-    found = compare(texts, {"first": ["tea"]}, {"chrF": measures(texts.references, "en")["chrF"]}, "first", samples=40)
+    found = compare(
+        texts, {"first": ["tea"]}, {"chrF": metrics_for(texts.references, "en")["chrF"]}, "first", samples=40
+    )
     text = comparison_page("Comparison", found)
     assert "(100,000 characters)" in text
     assert len(text) < 30_000

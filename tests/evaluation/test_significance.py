@@ -9,8 +9,8 @@ from sacrebleu.significance import PairedTest
 from small_systems import reworded, sentences
 
 from sixfold.evaluation import significance
-from sixfold.evaluation.measures import measures, total
-from sixfold.evaluation.significance import draws, interval, p_value, resampled
+from sixfold.evaluation.metrics import corpus_score, metrics_for
+from sixfold.evaluation.significance import confidence_interval, p_value, resample_scores, resamples
 
 SAMPLES = 300
 REFERENCES, _ = sentences("en", seed=3, count=120)
@@ -20,16 +20,16 @@ BETTER = [ref if number % 8 == 0 else hyp for number, (ref, hyp) in enumerate(zi
 
 
 def ours(*systems):
-    chosen = measures(REFERENCES, "en")
+    chosen = metrics_for(REFERENCES, "en")
     counts = {
         str(number): {name: measure.counts(said) for name, measure in chosen.items()}
         for number, said in enumerate(systems)
     }
-    return chosen, counts, resampled(counts, chosen, SAMPLES)
+    return chosen, counts, resample_scores(counts, chosen, SAMPLES)
 
 
 def p_of(name, chosen, counts, scores, other="1"):
-    difference = total(chosen[name], counts[other][name]) - total(chosen[name], counts["0"][name])
+    difference = corpus_score(chosen[name], counts[other][name]) - corpus_score(chosen[name], counts["0"][name])
     return p_value(scores[other][name], scores["0"][name], difference)
 
 
@@ -46,7 +46,7 @@ def test_intervals_and_p_values_are_those_of_sacrebleu(theirs, name, their_name)
     chosen, counts, scores = ours(FIRST, BETTER, OTHER)
     for system in ("0", "1", "2"):
         expected = theirs[their_name][int(system)]
-        low, high = interval(scores[system][name])
+        low, high = confidence_interval(scores[system][name])
         assert (high - low) / 2 == pytest.approx(expected.ci, abs=1e-3)
         assert scores[system][name].mean() == pytest.approx(expected.mean, abs=1e-3)
         if system != "0":
@@ -68,28 +68,28 @@ def test_chance_alone_is_rarely_significant():
     for _ in range(40):
         right = chance.integers(0, 2, (2, 200))
         gap = (right[0].mean() - right[1].mean()) * 100
-        scores = [100 * np.concatenate([times @ each for times in draws(200, 200)]) / 200 for each in right]
+        scores = [100 * np.concatenate([times @ each for times in resamples(200, 200)]) / 200 for each in right]
         found.append(p_value(scores[0], scores[1], gap))
     assert np.mean(np.array(found) < 0.01) <= 0.1
     assert max(found) > 0.3
 
 
 def test_resamples_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch):
-    whole = np.concatenate(list(draws(50, 30)))
-    monkeypatch.setattr(significance, "AT_ONCE", 120)
-    parts = list(draws(50, 30))
+    whole = np.concatenate(list(resamples(50, 30)))
+    monkeypatch.setattr(significance, "MAX_DRAWS", 120)
+    parts = list(resamples(50, 30))
     assert len(parts) == 15
     assert (np.concatenate(parts) == whole).all()
     assert (whole.sum(axis=1) == 50).all()
 
 
 def test_the_interval_holds_95_of_100():
-    low, high = interval(np.arange(1000.0))
+    low, high = confidence_interval(np.arange(1000.0))
     assert (low, high) == (25, 974)
 
 
 def test_one_sentence_has_no_spread():
-    chosen = measures(["one two three four"], "en")
+    chosen = metrics_for(["one two three four"], "en")
     counts = {"a": {name: measure.counts(["one two three five"]) for name, measure in chosen.items()}}
-    for scores in resampled(counts, chosen, 40)["a"].values():
+    for scores in resample_scores(counts, chosen, 40)["a"].values():
         assert scores.std() < 1e-9

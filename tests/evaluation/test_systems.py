@@ -8,12 +8,12 @@ from sixfold import modelfile
 from sixfold.config import Config, ModelConfig, TokenizerConfig
 from sixfold.errors import DataError, RequestError
 from sixfold.evaluation.systems import (
-    Decoding,
+    DecodingOptions,
     TestSet,
-    names_of,
     open_model,
-    read_set,
+    read_test_set,
     read_translations,
+    short_names,
     target_language,
     translate,
 )
@@ -46,28 +46,30 @@ def written(path, text, encoding="utf-8"):
 
 def test_sentences_translated_together_are_those_translated_alone(model):
     done = []
-    together = translate(model, asked(SENTENCES), Decoding(beam=2, compute="float32"), done.append)
+    together = translate(model, asked(SENTENCES), DecodingOptions(beam=2, compute="float32"), done.append)
     assert sum(done) == len(SENTENCES)
     assert any(together)
     for sentence, translation in zip(SENTENCES, together, strict=True):
-        assert translate(model, asked([sentence]), Decoding(beam=2, compute="float32"), done.append) == [translation]
+        assert translate(model, asked([sentence]), DecodingOptions(beam=2, compute="float32"), done.append) == [
+            translation
+        ]
 
 
 def test_a_source_that_is_too_long_is_cut_and_not_refused(model):
-    (translation,) = translate(model, asked(["tea " * 5000]), Decoding(beam=1), lambda count: None)
+    (translation,) = translate(model, asked(["tea " * 5000]), DecodingOptions(beam=1), lambda count: None)
     assert "\n" not in translation
 
 
 def test_two_files_are_read_line_by_line(tmp_path):
     source = written(tmp_path / "a.zh", "\ufeff我爱茶\r\n\r\n猫\r\n")
-    found = read_set([source, written(tmp_path / "a.en", "I love tea\n\nA cat")])
+    found = read_test_set([source, written(tmp_path / "a.en", "I love tea\n\nA cat")])
     assert found.sources == ("我爱茶", "", "猫")
     assert found.references == ("I love tea", "", "A cat")
     assert found.language == "en"
 
 
 def test_the_third_column_of_a_table_is_the_corpus(tmp_path):
-    found = read_set([written(tmp_path / "t.de-en.tsv", "Tee\ttea\tnews\nKatze\tcat\n\n\n")])
+    found = read_test_set([written(tmp_path / "t.de-en.tsv", "Tee\ttea\tnews\nKatze\tcat\n\n\n")])
     assert list(zip(found.sources, found.references, found.corpora, strict=True)) == [
         ("Tee", "tea", "news"),
         ("Katze", "cat", ""),
@@ -78,7 +80,7 @@ def test_the_third_column_of_a_table_is_the_corpus(tmp_path):
 def test_packed_json_is_read_too(tmp_path):
     with gzip.open(tmp_path / "t.jsonl.gz", "wb") as file:
         file.write(b'{"source": "Tee", "target": "tea"}\n')
-    assert read_set([tmp_path / "t.jsonl.gz"]).references == ("tea",)
+    assert read_test_set([tmp_path / "t.jsonl.gz"]).references == ("tea",)
 
 
 @pytest.mark.parametrize(
@@ -87,20 +89,20 @@ def test_packed_json_is_read_too(tmp_path):
         ({"a.zh": "", "a.en": ""}, "the file is empty"),
         ({"a.tsv": "\n\n"}, "the file is empty"),
         ({"a.zh": "a\nb\n", "a.en": "a\n"}, r"a\.en: expected as many lines as .*a\.zh \(2\); got 1"),
-        ({"a.tsv": "a\tb\nonly one\n"}, r"a\.tsv:2: expected source, reference and perhaps a corpus; got 1"),
+        ({"a.tsv": "a\tb\nonly one\n"}, r"a\.tsv:2: expected source, reference and optionally a corpus; got 1"),
         ({"a.tsv": "a\tb\tc\td\n"}, "got 4 columns"),
     ],
 )
 def test_a_test_set_that_cannot_be_used_says_where(tmp_path, files, message):
     paths = [written(tmp_path / name, text) for name, text in files.items()]
     with pytest.raises(DataError, match=message):
-        read_set(paths)
+        read_test_set(paths)
 
 
 def test_another_encoding_is_named(tmp_path):
     source = written(tmp_path / "a.zh", "ok\n我爱茶\n", "gb18030")
     with pytest.raises(DataError, match=r"a\.zh: expected text in UTF-8; got text in GBK"):
-        read_set([source, written(tmp_path / "a.en", "ok\nI love tea\n")])
+        read_test_set([source, written(tmp_path / "a.en", "ok\nI love tea\n")])
     with pytest.raises(DataError, match=r"a\.zh: expected text in UTF-8; got text in GBK"):
         read_translations(source, 2)
 
@@ -109,14 +111,14 @@ def test_a_damaged_line_is_named(tmp_path):
     source = tmp_path / "a.zh"
     source.write_bytes("我爱茶\n我".encode() + b"\xff\n")
     with pytest.raises(DataError, match=r"a\.zh:2: expected UTF-8"):
-        read_set([source, written(tmp_path / "a.en", "ok\nI love tea\n")])
+        read_test_set([source, written(tmp_path / "a.en", "ok\nI love tea\n")])
     with pytest.raises(DataError, match=r"a\.zh:2: expected UTF-8"):
         read_translations(source, 2)
 
 
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(DataError, match=r"none\.zh: No such file"):
-        read_set([tmp_path / "none.zh", tmp_path / "none.en"])
+        read_test_set([tmp_path / "none.zh", tmp_path / "none.en"])
 
 
 def test_a_system_has_a_line_for_every_sentence(tmp_path):
@@ -135,9 +137,9 @@ def test_a_model_that_cannot_translate_is_refused(tmp_path, model):
 
 def test_the_language_is_as_said_else_named_else_the_models_else_the_scripts(tmp_path, model):
     files = [written(tmp_path / "a.src", "x\n"), written(tmp_path / "a.ref", "猫很可爱\n")]
-    assert target_language(read_set(files, "ja"), [model]) == "ja"
-    assert target_language(read_set(files), [model]) == "fr"
-    assert target_language(read_set(files), []) == "zh"
+    assert target_language(read_test_set(files, "ja"), [model]) == "ja"
+    assert target_language(read_test_set(files), [model]) == "fr"
+    assert target_language(read_test_set(files), []) == "zh"
 
 
 @pytest.mark.parametrize(
@@ -150,4 +152,4 @@ def test_the_language_is_as_said_else_named_else_the_models_else_the_scripts(tmp
     ],
 )
 def test_systems_get_short_names_of_their_own(paths, names):
-    assert names_of([Path(path) for path in paths]) == names
+    assert short_names([Path(path) for path in paths]) == names

@@ -3,7 +3,7 @@
 import pytest
 
 from sixfold.errors import DataError
-from sixfold.evaluation.word_alignment import error_rate, read_marked_pairs
+from sixfold.evaluation.word_alignment import alignment_error_rate, read_annotated_pairs
 
 LINES = "# a comment\nzh-en\t这{1}本{~1}书{2}好{3}\tThis{1} book{2} is{~3} good{3}\n"
 
@@ -11,7 +11,7 @@ LINES = "# a comment\nzh-en\t这{1}本{~1}书{2}好{3}\tThis{1} book{2} is{~3} g
 @pytest.fixture
 def marked(tmp_path):
     (tmp_path / "marked.tsv").write_text(LINES, encoding="utf-8")
-    (found,) = read_marked_pairs(tmp_path / "marked.tsv")
+    (found,) = read_annotated_pairs(tmp_path / "marked.tsv")
     return found
 
 
@@ -28,16 +28,16 @@ def test_a_link_between_spans_is_one_of_all_words_that_they_touch(marked):
 
 
 def test_the_error_rate_counts_misses_and_wrong_links_but_not_possible_ones(marked):
-    assert error_rate([(marked, marked.sure)]) == 0
-    assert error_rate([(marked, marked.possible)]) == 0
-    assert error_rate([(marked, frozenset({(0, 0), (1, 2)}))]) == pytest.approx(1 - 4 / 5)
-    assert error_rate([(marked, frozenset({(0, 3), (1, 2), (2, 3)}))]) == pytest.approx(1 - 3 / 6)
-    assert error_rate([(marked, frozenset())]) == 1
-    assert error_rate([]) == 0
+    assert alignment_error_rate([(marked, marked.sure)]) == 0
+    assert alignment_error_rate([(marked, marked.possible)]) == 0
+    assert alignment_error_rate([(marked, frozenset({(0, 0), (1, 2)}))]) == pytest.approx(1 - 4 / 5)
+    assert alignment_error_rate([(marked, frozenset({(0, 3), (1, 2), (2, 3)}))]) == pytest.approx(1 - 3 / 6)
+    assert alignment_error_rate([(marked, frozenset())]) == 1
+    assert alignment_error_rate([]) == 0
 
 
 @pytest.mark.parametrize("line", ["zh-en\t这{1}", "zhen\t这{1}\tThis{1}", "zh-en\t这{1}本\tThis{1}"])
 def test_a_line_that_cannot_be_read_is_named(line, tmp_path):
     (tmp_path / "marked.tsv").write_text(f"# a comment\n{line}\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"marked\.tsv:2: expected"):
-        read_marked_pairs(tmp_path / "marked.tsv")
+        read_annotated_pairs(tmp_path / "marked.tsv")

@@ -96,7 +96,7 @@ def test_a_shortlist_shares_all_probability_among_its_pieces(untaught):
     listed = replace(file, shortlist=Shortlist(always, np.zeros(vocab + 1, np.int32), np.empty(0, np.int32)))
     trace = explore("the black cat", "the dog", listed)
     tree = search_tree(trace)
-    assert tree.weighed == len(always) + 3
+    assert tree.candidates == len(always) + 3
     assert {node.token for node in tree.nodes} <= {*always.tolist(), *(trace.config.unk, 1, 2)}
     (expected,) = CpuEngine(listed, "float32", 1).decode([trace.source.ids], TranslateOptions().search(39))[0]
     assert tree.best == expected.tokens
@@ -131,8 +131,8 @@ def test_what_cannot_be_searched_is_refused(trace, untaught):
         (lambda: search_tree(trace, 0), "beam: expected 1 to 16; got 0"),
         (lambda: search_tree(trace, 17), "beam: expected 1 to 16; got 17"),
         (lambda: search_tree(trace, 4, -1.0), "length_penalty: expected 0 to 10; got -1"),
-        (lambda: search_tree(reader), "expected a model that writes; got one of the kind 'encoder'"),
-        (lambda: free_run(reader), "expected a model that writes"),
+        (lambda: search_tree(reader), "expected a model with a decoder; got one of the kind 'encoder'"),
+        (lambda: free_run(reader), "expected a model with a decoder"),
     ):
         with pytest.raises(RequestError, match=message):
             call()

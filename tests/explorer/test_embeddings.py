@@ -7,7 +7,7 @@ from commands import complaint, run_here
 
 from sixfold import modelfile
 from sixfold.errors import RequestError
-from sixfold.explorer.embeddings import neighbours, plane, similar, similar_sentences, vectors_of
+from sixfold.explorer.embeddings import neighbours, pca_projection, similar, similar_sentences, word_vectors
 from sixfold.explorer.forward import forward
 
 
@@ -26,8 +26,8 @@ def test_a_word_of_several_pieces_is_their_mean(untaught, tokenizer, kind):
     table = model.weight("decoder.embedding.token.weight" if kind == "decoder" else "encoder.embedding.token.weight")
     ids = [tokenizer.encode(word) for word in ("black", "blackest")]
     assert len(ids[1]) > 1
-    np.testing.assert_allclose(vectors_of(model, ["black", " blackest"]), [table[each].mean(axis=0) for each in ids])
-    assert similar(model, "black", "blackest") == pytest.approx(cosine(*vectors_of(model, ["black", "blackest"])))
+    np.testing.assert_allclose(word_vectors(model, ["black", " blackest"]), [table[each].mean(axis=0) for each in ids])
+    assert similar(model, "black", "blackest") == pytest.approx(cosine(*word_vectors(model, ["black", "blackest"])))
     assert similar(model, "black", "black") == pytest.approx(1)
 
 
@@ -56,7 +56,7 @@ def test_a_model_of_two_directions_reads_each_language_with_its_tag(learned):
 def test_neighbours_are_the_nearest_pieces_of_text(model, tokenizer):
     found = neighbours(model, "the", 300)
     table = model.weight("encoder.embedding.token.weight")
-    (own,) = vectors_of(model, ["the"])
+    (own,) = word_vectors(model, ["the"])
     cosines = [each.cosine for each in found]
     assert cosines == sorted(cosines, reverse=True)
     assert cosines == pytest.approx([cosine(table[each.id], own) for each in found], abs=1e-5)
@@ -71,7 +71,7 @@ def test_neighbours_are_the_nearest_pieces_of_text(model, tokenizer):
 
 def test_a_plane_keeps_the_distances_of_what_lies_in_one(model):
     words = ["the", "dog", "cat"]
-    vectors, points = vectors_of(model, words), plane(model, words)
+    vectors, points = word_vectors(model, words), pca_projection(model, words)
     for one, other in ((0, 1), (0, 2), (1, 2)):
         far = np.linalg.norm(vectors[one] - vectors[other])
         assert np.linalg.norm(points[one] - points[other]) == pytest.approx(far, rel=1e-4)
@@ -82,14 +82,14 @@ def test_a_plane_keeps_the_distances_of_what_lies_in_one(model):
 def test_the_largest_feature_of_each_direction_of_a_plane_is_positive(model):
     words = ["the", "dog", "cat", "saw", "black", "sat"]
     for some in (words[:3], words[1:4], words[2:], words):
-        vectors = vectors_of(model, some)
-        for direction in plane(model, some).T @ (vectors - vectors.mean(axis=0)):
+        vectors = word_vectors(model, some)
+        for direction in pca_projection(model, some).T @ (vectors - vectors.mean(axis=0)):
             assert direction[np.abs(direction).argmax()] > 0
 
 
 def test_few_words_have_a_plane_too(model):
-    assert plane(model, ["dog"]).tolist() == [[0, 0]]
-    assert plane(model, ["dog", "cat"])[:, 1].tolist() == pytest.approx([0, 0], abs=1e-5)
+    assert pca_projection(model, ["dog"]).tolist() == [[0, 0]]
+    assert pca_projection(model, ["dog", "cat"])[:, 1].tolist() == pytest.approx([0, 0], abs=1e-5)
 
 
 def test_what_has_no_vector_is_refused(model):
@@ -97,8 +97,8 @@ def test_what_has_no_vector_is_refused(model):
         (lambda: similar(model, "dog", " "), "word: expected some text; got nothing"),
         (lambda: neighbours(model, ""), "word: expected some text"),
         (lambda: neighbours(model, "dog", 0), "count: expected at least 1; got 0"),
-        (lambda: plane(model, []), "words: expected at least one"),
-        (lambda: similar(replace(model, tokenizer=None), "a", "b"), "expected one with a tokeniser"),
+        (lambda: pca_projection(model, []), "words: expected at least one"),
+        (lambda: similar(replace(model, tokenizer=None), "a", "b"), "expected a model with a tokeniser"),
         (lambda: similar_sentences(model, "the dog", "the dog " * 40), "text: expected at most 40 tokens; got "),
     ):
         with pytest.raises(RequestError, match=message):

@@ -15,9 +15,9 @@ from sixfold.explorer.influence import aligners, influence, measure_aligning_hea
 WORD_BY_WORD = ["我爱猫", "你看狗。", "书爱花！", "我看山水", "猫爱我", "花狗你"]
 
 
-@pytest.mark.parametrize("room", [module.ROOM, 1])
-def test_what_is_hidden_is_masked_everywhere(untaught, room, monkeypatch):
-    monkeypatch.setattr(module, "ROOM", room)
+@pytest.mark.parametrize("max_logits", [module.MAX_LOGITS, 1])
+def test_what_is_hidden_is_masked_everywhere(untaught, max_logits, monkeypatch):
+    monkeypatch.setattr(module, "MAX_LOGITS", max_logits)
     trace = explore("the black cat", "the dog", untaught()[0])
     found = influence(trace)
     assert found.shape == (len(trace.predicted), len(trace.source))

@@ -11,7 +11,7 @@ from tokenizers import models, pre_tokenizers
 from sixfold.config import TokenizerConfig
 from sixfold.errors import RequestError
 from sixfold.explorer import merges as module
-from sixfold.explorer.merges import merges
+from sixfold.explorer.merges import merge_stages
 from sixfold.text.learn import train_tokenizer
 from sixfold.text.tokenizer import Tokenizer
 
@@ -37,14 +37,14 @@ def joined(words):
 @given(text=TEXTS)
 def test_the_last_stages_are_the_pieces_of_the_text(algorithm, text):
     tokenizer = LEARNED[algorithm]
-    assert joined(merges(tokenizer, text)) == tokenizer.encode_with_offsets(text).tokens
+    assert joined(merge_stages(tokenizer, text)) == tokenizer.encode_with_offsets(text).tokens
 
 
 @settings(max_examples=80)
 @given(text=TEXTS)
 def test_each_stage_has_one_merge_more(text):
     ranks = module._bpe_of(LEARNED["bpe"]).ranks
-    for word in merges(LEARNED["bpe"], text):
+    for word in merge_stages(LEARNED["bpe"], text):
         for before, after in zip(word.stages[:-1], word.stages[1:], strict=True):
             place = next(place for place, piece in enumerate(after) if piece != before[place])
             assert after == [*before[:place], before[place] + before[place + 1], *before[place + 2 :]]
@@ -53,7 +53,7 @@ def test_each_stage_has_one_merge_more(text):
 
 
 def test_a_word_grows_from_its_characters():
-    first, space, last = merges(LEARNED["bpe"], "the 黑猫")
+    first, space, last = merge_stages(LEARNED["bpe"], "the 黑猫")
     assert (first.text, first.stages[0], first.stages[-1]) == (" the", [" ", "t", "h", "e"], [" the"])
     assert space.stages == [[" "]]  # a Han character shares no piece with a space
     assert last.stages[0] == ["黑", "猫"]
@@ -61,13 +61,13 @@ def test_a_word_grows_from_its_characters():
 
 
 def test_an_unknown_character_begins_as_bytes():
-    (word,) = merges(LEARNED["bpe"], "🐱")
+    (word,) = merge_stages(LEARNED["bpe"], "🐱")
     assert word.stages == [[" ", "<0xF0>", "<0x9F>", "<0x90>", "<0xB1>"]]
 
 
 @pytest.mark.parametrize("algorithm", ["wordpiece", "unigram"])
 def test_without_merges_there_are_characters_and_pieces(algorithm):
-    found = merges(LEARNED[algorithm], "the cat")
+    found = merge_stages(LEARNED[algorithm], "the cat")
     assert [word.stages[0] for word in found] == [list(" the"), list(" cat")]
     assert all(len(word.stages) <= 2 for word in found)
 
@@ -79,7 +79,7 @@ def test_a_foreign_tokeniser_has_its_own_bytes_and_words():
         vocab_size=400, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))  # fmt: skip
     tokenizer = Tokenizer.from_json(rust.to_str())
     for text in ("the newest cat", "黑猫 saw 🐱"):
-        found = merges(tokenizer, text)
+        found = merge_stages(tokenizer, text)
         assert joined(found) == tokenizer.encode_with_offsets(text).tokens
         assert max(len(word.stages) for word in found) > 2
 
@@ -87,15 +87,15 @@ def test_a_foreign_tokeniser_has_its_own_bytes_and_words():
 def test_what_is_read_as_something_else_is_merged_as_that():
     plain = LEARNED["bpe"]
     folding = Tokenizer(plain.rust, "bpe", (), ("貓", "猫"))
-    assert joined(merges(folding, "黑貓")) == folding.encode_with_offsets("黑貓").tokens
-    assert merges(folding, "黑貓") == merges(plain, "黑猫")
+    assert joined(merge_stages(folding, "黑貓")) == folding.encode_with_offsets("黑貓").tokens
+    assert merge_stages(folding, "黑貓") == merge_stages(plain, "黑猫")
 
 
 def test_a_tokeniser_is_read_once_and_forgotten_with_it():
     tokenizer = learn("bpe")
-    merges(tokenizer, "the")
+    merge_stages(tokenizer, "the")
     read, kept = module._bpe_of(tokenizer), weakref.ref(tokenizer)
-    merges(tokenizer, "cat")
+    merge_stages(tokenizer, "cat")
     assert module._bpe_of(tokenizer) is read
     del tokenizer
     gc.collect()
@@ -104,6 +104,6 @@ def test_a_tokeniser_is_read_once_and_forgotten_with_it():
 
 def test_a_text_has_a_longest_length_and_half_a_pair_is_no_crash():
     with pytest.raises(RequestError, match="text: expected at most 1000 characters; got 1001"):
-        merges(LEARNED["bpe"], "a" * 1001)
-    assert joined(merges(LEARNED["bpe"], "a\ud800")) == LEARNED["bpe"].encode_with_offsets("a\ufffd").tokens
-    assert merges(LEARNED["bpe"], "") == []
+        merge_stages(LEARNED["bpe"], "a" * 1001)
+    assert joined(merge_stages(LEARNED["bpe"], "a\ud800")) == LEARNED["bpe"].encode_with_offsets("a\ufffd").tokens
+    assert merge_stages(LEARNED["bpe"], "") == []

@@ -12,7 +12,7 @@ from sixfold.engines.cpu import CpuEngine
 from sixfold.errors import RequestError
 from sixfold.explorer.explore import Explorer, explore
 from sixfold.explorer.forward import forward
-from sixfold.explorer.heads import Head, kinds_of, without
+from sixfold.explorer.heads import Head, ablate_heads, kinds_of
 from sixfold.translation.translator import Translator
 
 
@@ -77,7 +77,7 @@ def test_a_head_that_is_off_adds_nothing_to_the_output(trace):
     head = Head("encoder", 0, 1)
     off = explore(trace.text, trace.translation, trace.model, "zh", "en", ["encoder.0.1"])
     assert (off.off, trace.off) == ((head,), ())
-    at = f"{head.place}."
+    at = f"{head.module_path}."
     assert np.array_equal(off[f"{at}weights"], trace[f"{at}weights"])
     kept = trace[f"{at}concatenation"].copy()
     kept[:, trace.config.d_head : 2 * trace.config.d_head] = 0
@@ -91,7 +91,7 @@ def test_every_engine_leaves_the_same_heads_out(learned, tmp_path, storage):
     whole = modelfile.load(learned["zh-en"])
     modelfile.save(tmp_path / "a.safetensors", whole.config, whole.weights(), whole.tokenizer, storage=storage)
     heads = [Head("cross", 0, 0), Head("encoder", 0, 1)]
-    file = without(modelfile.load(tmp_path / "a.safetensors"), heads)
+    file = ablate_heads(modelfile.load(tmp_path / "a.safetensors"), heads)
     source, target = ([*file.tokenizer.encode(text)] for text in ("我爱猫", "I love cats"))
     source.append(file.config.model.eos)
     engine = CpuEngine(file, "float32", 1)
@@ -125,7 +125,7 @@ def test_models_of_one_side_can_be_looked_into(untaught):
     read = explore("a black cat", model=encoder)
     assert set(read.kinds) == {"encoder"}
     assert (read.source.texts[0], read.source.texts[-1]) == ("<bos>", "<eos>")
-    with pytest.raises(RequestError, match="a model that writes"):
+    with pytest.raises(RequestError, match="a model with a decoder"):
         read.steps()
     decoder, _ = untaught(kind="decoder")
     wrote = explore("a black cat", model=decoder, off=["decoder.1.2"])
@@ -138,7 +138,7 @@ def test_models_of_one_side_can_be_looked_into(untaught):
 
 def test_what_was_asked_last_is_still_known(learned):
     with Translator(learned["tagged"], "cpu", 1) as translator:
-        explorer = Explorer(translator, room=1)
+        explorer = Explorer(translator, max_bytes=1)
         first = explorer.explore("我爱猫", None, "zh", "en")
         assert explorer.explore("我爱猫", None, "zh", "en") is first
         off = explorer.explore("我爱猫", None, "zh", "en", [Head("cross", 0, 0)])
@@ -151,7 +151,7 @@ def test_one_of_several_models_is_chosen_by_its_name(learned, tmp_path):
     other = tmp_path / "other.safetensors"
     file = modelfile.load(learned["zh-en"])
     head = Head("cross", 0, 0)
-    weights = {name: without(file, [head, Head("cross", 0, 1)]).weight(name) for name in file.weights()}
+    weights = {name: ablate_heads(file, [head, Head("cross", 0, 1)]).weight(name) for name in file.weights()}
     modelfile.save(other, file.config, weights, file.tokenizer, file.card)
     with Translator([learned["zh-en"], other], "cpu", 1) as translator:
         explorer = Explorer(translator)
@@ -164,7 +164,7 @@ def test_one_of_several_models_is_chosen_by_its_name(learned, tmp_path):
 
 def test_mistakes_are_told(trace, learned):
     for wrong, match in (
-        ({"text": "  "}, "text: expected some; got nothing"),
+        ({"text": "  "}, "text: expected a sentence; got nothing"),
         ({"text": "我" * 200}, "expected at most 62 tokens"),
         ({"text": "我", "translation": "I " * 200}, "translation: expected at most"),
         ({"text": "我", "off": ["cross.9.0"]}, "layer: expected 0 to 0; got 9"),

@@ -19,15 +19,28 @@ from sixfold.config import TokenizerConfig
 from sixfold.errors import RequestError
 from sixfold.explorer import painting
 from sixfold.explorer.beam import search_tree
-from sixfold.explorer.colours import ANCHORS, hexadecimal, lightness, rgb, shade
-from sixfold.explorer.drawing import Box, Curve, Grid, Label, Line, Scene, encode_png, svg
+from sixfold.explorer.drawing import (
+    COLOUR_SCALES,
+    Box,
+    Curve,
+    Grid,
+    Label,
+    Line,
+    Scene,
+    colormap,
+    encode_png,
+    from_hex,
+    lightness,
+    svg,
+    to_hex,
+)
 from sixfold.explorer.heads import Head
-from sixfold.explorer.layout import Wish, place_of
 from sixfold.explorer.trace import trace_text
-from sixfold.explorer.views import NAMES, VIEWS, html_page, notebook, view
-from sixfold.explorer.views_model import look
-from sixfold.explorer.views_training import curves
-from sixfold.explorer.views_walk import CELLS, figure, stages_of, told
+from sixfold.explorer.views import VIEW_NAMES, VIEWS, html_page, notebook, view
+from sixfold.explorer.views_curves import curves
+from sixfold.explorer.views_inputs import sentence_masks
+from sixfold.explorer.views_layout import ViewOptions, token_index
+from sixfold.explorer.views_walk import MAX_CELLS, number_text, numbers_text, stages_of
 from sixfold.reports.charts import Series
 from sixfold.text.learn import train_tokenizer
 
@@ -53,7 +66,7 @@ def trace():
 
 
 def views(trace):
-    return {name: view(name, [trace]) for name in NAMES if name != "training"}
+    return {name: view(name, [trace]) for name in VIEW_NAMES if name != "training"}
 
 
 def words_of(text):
@@ -73,14 +86,14 @@ def pixels(data):
 def painted(scene):
     """As PNG; None on a machine that has no font for it, which must say so."""
     known = {font.name for font in matplotlib.font_manager.fontManager.ttflist}
-    if known & set(painting.CHINESE):
+    if known & set(painting.CHINESE_FONTS):
         return pixels(painting.png(scene))
     with pytest.raises(RequestError, match="a font that has its characters"):
         painting.png(scene)
     return None
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "training"])
+@pytest.mark.parametrize("name", [name for name in VIEW_NAMES if name != "training"])
 def test_every_view_can_be_drawn_in_every_format(trace, name):
     seen = view(name, [trace])
     drawing = svg(seen.scene)
@@ -92,7 +105,7 @@ def test_every_view_can_be_drawn_in_every_format(trace, name):
     assert re.findall(r'(?:src|href)="(?!data:)|https?:|@import|url\(|<script', page) == []
     assert all(table.title in page.replace("&quot;", '"') or len(seen.tables) == 1 for table in seen.tables)
     for table in seen.tables:
-        assert all(len(row) == len(table.head) for row in table.rows)
+        assert all(len(row) == len(table.columns) for row in table.rows)
         json.dumps(table.to_dict(), allow_nan=False)
 
 
@@ -111,38 +124,38 @@ def test_labels_stay_inside_the_picture(trace):
 
 
 def test_a_cell_has_the_colour_of_its_number(trace):
-    seen = view("attention", [trace], Wish("encoder", 1, 2))
+    seen = view("attention", [trace], ViewOptions("encoder", 1, 2))
     grid, weights = grids(seen)[0], trace.attention("encoder", 1, 2)
-    np.testing.assert_array_equal(grid.colours, shade(weights))
+    np.testing.assert_array_equal(grid.colours, colormap(weights))
     row, column = 1, 3
     assert seen.tables[0].rows[row][column + 1] == pytest.approx(float(weights[row, column]), abs=1e-4)
     assert grid.titles[row][column].endswith(f": {weights[row, column]:.3f}")
     x, y = grid.x + (column + 0.5) * grid.w / len(weights), grid.y + (row + 0.5) * grid.h / len(weights)
     bare = replace(seen.scene, heading=(), parts=[part for part in seen.scene.parts if not isinstance(part, Label)])
     found = pixels(painting.png(bare))[int(2 * y), int(2 * x)]
-    np.testing.assert_array_equal(found, shade(float(weights[row, column])))
+    np.testing.assert_array_equal(found, colormap(float(weights[row, column])))
 
 
 def test_the_picture_inside_an_svg_has_a_pixel_for_each_cell(trace):
-    seen = view("attention", [trace], Wish("decoder", 0, 1))
+    seen = view("attention", [trace], ViewOptions("decoder", 0, 1))
     (first, *_) = re.findall(r"data:image/png;base64,([\w+/=]+)", svg(seen.scene))
-    np.testing.assert_array_equal(pixels(base64.b64decode(first)), shade(trace.attention("decoder", 0, 1)))
+    np.testing.assert_array_equal(pixels(base64.b64decode(first)), colormap(trace.attention("decoder", 0, 1)))
 
 
 def test_without_a_head_it_is_the_mean_of_a_layer_and_words_are_joined(trace):
-    (table,) = view("attention", [trace], Wish("cross", 0)).tables
+    (table,) = view("attention", [trace], ViewOptions("cross", 0)).tables
     np.testing.assert_allclose([row[1:] for row in table.rows], trace.attention("cross", 0).mean(axis=0), atol=1e-4)
-    (table,) = view("attention", [trace], Wish("cross", 0, words=True)).tables
+    (table,) = view("attention", [trace], ViewOptions("cross", 0, words=True)).tables
     joined, rows, columns = trace.by_word("cross", trace.attention("cross", 0).mean(axis=0))
-    assert ([row[0] for row in table.rows], table.head[1:]) == (rows, columns)
+    assert ([row[0] for row in table.rows], table.columns[1:]) == (rows, columns)
     np.testing.assert_allclose([row[1:] for row in table.rows], joined, atol=1e-4)
 
 
 def test_all_heads_are_there_in_their_order(trace):
-    seen = view("heads", [trace], Wish("cross"))
+    seen = view("heads", [trace], ViewOptions("cross"))
     expected = trace.attention("cross")
     for number, (layer, head) in enumerate(np.ndindex(*expected.shape[:2])):
-        np.testing.assert_array_equal(grids(seen)[number].colours, shade(expected[layer, head]))
+        np.testing.assert_array_equal(grids(seen)[number].colours, colormap(expected[layer, head]))
     assert [row[0] for row in seen.tables[0].rows][:5] == [
         "cross.0.0",
         "cross.0.1",
@@ -154,23 +167,23 @@ def test_all_heads_are_there_in_their_order(trace):
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 def test_one_token_is_a_row_of_every_head(trace, kind):
-    seen = view("token", [trace], Wish(kind, token="2"))
+    seen = view("token", [trace], ViewOptions(kind, token="2"))
     np.testing.assert_array_equal(
-        np.stack([grid.colours for grid in grids(seen)[:2]]), shade(trace.attention(kind)[:, :, 2])
+        np.stack([grid.colours for grid in grids(seen)[:2]]), colormap(trace.attention(kind)[:, :, 2])
     )
 
 
 def test_a_token_is_found_by_its_number_or_its_words(trace):
     texts = trace.source.texts
-    assert place_of("猫", trace, "encoder") == texts.index("猫")
-    assert place_of("1", trace, "encoder") == 1
-    assert texts[place_of(None, trace, "encoder")].startswith("我")
-    assert trace.predicted.texts[place_of("LOVE", trace, "cross")] == "love"
+    assert token_index("猫", trace, "encoder") == texts.index("猫")
+    assert token_index("1", trace, "encoder") == 1
+    assert texts[token_index(None, trace, "encoder")].startswith("我")
+    assert trace.predicted.texts[token_index("LOVE", trace, "cross")] == "love"
     with pytest.raises(RequestError, match=r"--token: expected 0 to \d+ or one of the pieces; got 'lov'") as error:
-        place_of("lov", trace, "cross")
+        token_index("lov", trace, "cross")
     assert error.value.hint == "did you mean 'love'?"
     with pytest.raises(RequestError, match="got '99'"):
-        place_of("99", trace, "encoder")
+        token_index("99", trace, "encoder")
 
 
 def test_links_are_as_wide_as_their_weights(trace):
@@ -195,7 +208,10 @@ def test_the_alignment_is_that_of_the_heads_on_the_card_unless_others_are_named(
     shares = steps[1:, len(trace.source) - 1 - len(read) : -1] * [start < end for start, end in read.spans]
     shares = shares * shares / np.maximum(shares.sum(axis=0), 1e-12)
     np.testing.assert_allclose(carded.alignment()[0], shares / shares.sum(axis=1, keepdims=True), atol=1e-6)
-    titles = [view("alignment", [carded], wish).tables[1].title for wish in (Wish(), Wish(layer=1), Wish(head=3))]
+    titles = [
+        view("alignment", [carded], wish).tables[1].title
+        for wish in (ViewOptions(), ViewOptions(layer=1), ViewOptions(head=3))
+    ]
     assert titles == [
         "Alignment: cross-attention, layer 0, head 1 and 2 when a piece is read",
         "Alignment: cross-attention, layer 1, mean of all heads",
@@ -204,14 +220,14 @@ def test_the_alignment_is_that_of_the_heads_on_the_card_unless_others_are_named(
 
 
 def test_steps_show_the_likeliest_and_what_was_written(trace):
-    seen = view("steps", [trace], Wish(top=3))
+    seen = view("steps", [trace], ViewOptions(top=3))
     rows = seen.tables[0].rows
     assert len(rows) == 3 * len(trace.predicted)
     np.testing.assert_allclose([row[3] for row in rows[:3]], np.sort(trace["probabilities"][0])[:-4:-1], atol=1e-4)
 
 
 def test_a_walk_ends_at_the_probability_of_the_next_piece(trace):
-    rows = view("walk", [trace], Wish("cross", 1, 2, token="0")).tables[0].rows
+    rows = view("walk", [trace], ViewOptions("cross", 1, 2, token="0")).tables[0].rows
     names = [row[0] for row in rows]
     order = [
         "Embedding",
@@ -220,7 +236,7 @@ def test_a_walk_ends_at_the_probability_of_the_next_piece(trace):
         "Scores, largest weight first",
         "Mask, in the same order",
         "Weights, largest first",
-        "What the head found",
+        "Output of the head",
         "Logits",
         "Probability",
     ]
@@ -233,27 +249,27 @@ def test_a_walk_ends_at_the_probability_of_the_next_piece(trace):
 
 @pytest.mark.parametrize("kind", ["cross", "encoder", "decoder"])
 def test_the_bars_of_a_walk_and_its_numbers_are_in_one_order(trace, kind):
-    wish = Wish(kind, 1, 0, token=str(len(trace.rows(kind)) - 1))
+    wish = ViewOptions(kind, 1, 0, token=str(len(trace.rows(kind)) - 1))
     scene = view("walk", [trace], wish).scene
     stages = list(stages_of(trace, Head(kind, 1, 0), len(trace.rows(kind)) - 1, 5))
     drawn = iter([part for part in scene.parts if isinstance(part, Grid)])
     for stage in stages:
         if not len(stage.numbers):
             continue
-        numbers = np.where(np.isfinite(stage.numbers), stage.numbers, 0)[:CELLS]
+        numbers = np.where(np.isfinite(stage.numbers), stage.numbers, 0)[:MAX_CELLS]
         largest = float(np.abs(numbers).max()) or 1.0
-        np.testing.assert_array_equal(next(drawn).colours, shade(numbers[None], "diverging", largest))
-        for name, number, said in zip(stage.names, stage.numbers, told(stage).split("   "), strict=False):
-            assert said == f"{name} {figure(number)}"
+        np.testing.assert_array_equal(next(drawn).colours, colormap(numbers[None], "diverging", largest))
+        for name, number, said in zip(stage.names, stage.numbers, numbers_text(stage).split("   "), strict=False):
+            assert said == f"{name} {number_text(number)}"
     scores, mask, weights = (stage for stage in stages if stage.name.startswith(("Scores", "Mask", "Weights")))
     assert list(scores.names) == list(mask.names) == list(weights.names)
     assert (np.diff(weights.numbers) <= 0).all()
 
 
 def test_a_walk_through_the_decoder_says_what_is_hidden(trace):
-    rows = view("walk", [trace], Wish("decoder", 0, 0, token="0")).tables[0].rows
+    rows = view("walk", [trace], ViewOptions("decoder", 0, 0, token="0")).tables[0].rows
     (said,) = (row[3] for row in rows if row[0].startswith("Mask"))
-    assert said == f"{len(trace.target) - 1} of {len(trace.target)} pieces hidden"
+    assert said == f"{len(trace.target) - 1} of {len(trace.target)} pieces masked"
 
 
 @pytest.mark.parametrize(
@@ -267,7 +283,7 @@ def test_a_walk_through_the_decoder_says_what_is_hidden(trace):
 def test_every_kind_of_model_can_be_walked_through_and_has_positions(changes):
     trace = explore(TEXT, TRANSLATION, model_of(**changes))
     for kind in ("encoder", "decoder", "cross"):
-        assert len(view("walk", [trace], Wish(kind, 1, 3)).tables[0].rows) > 12
+        assert len(view("walk", [trace], ViewOptions(kind, 1, 3)).tables[0].rows) > 12
     (numbers, apart) = view("positions", [trace]).tables
     assert len(numbers.rows) == len(apart.rows) == 64
 
@@ -281,11 +297,11 @@ def test_models_of_one_side_have_the_views_that_they_can_have():
         assert "<svg" in notebook(trace)
         for name in ("alignment", "masks"):
             with pytest.raises(
-                RequestError, match=f"{name}: expected a model of two sides; got one of the kind '{kind}'"
+                RequestError, match=f"{name}: expected an encoder-decoder; got a model of the kind '{kind}'"
             ):
                 view(name, [trace])
         with pytest.raises(RequestError, match=f"expected {kind} in a model of the kind {kind}; got cross"):
-            view("attention", [trace], Wish("cross"))
+            view("attention", [trace], ViewOptions("cross"))
 
 
 def test_positions_are_those_that_the_model_adds(trace):
@@ -294,7 +310,7 @@ def test_positions_are_those_that_the_model_adds(trace):
     expected = trace["encoder.embedding.position"]
     np.testing.assert_allclose([row[1:] for row in numbers.rows[:length]], expected[:, :8], atol=1e-4)
     assert apart.rows[0][1] == pytest.approx(float((expected[0] ** 2).sum()), rel=1e-3)
-    with pytest.raises(RequestError, match="expected a model that knows where a token stands"):
+    with pytest.raises(RequestError, match="expected a model with positions"):
         view("positions", [explore(TEXT, TRANSLATION, model_of(positions="none"))])
 
 
@@ -312,7 +328,7 @@ def test_masks_are_of_the_batch_that_the_sentences_make(trace):
         [len(trace.source), 0],
         [len(short.source), len(trace.source) - len(short.source)],
     ]
-    encoder, decoder, cross = look(2, 4, 3)
+    encoder, decoder, cross = sentence_masks(2, 4, 3)
     assert encoder.tolist() == [[True, True, False, False]] * 4
     assert decoder.tolist() == np.tri(3, dtype=bool).tolist()
     assert cross.tolist() == [[True, True, False, False]] * 3
@@ -322,7 +338,7 @@ def test_masks_are_of_the_batch_that_the_sentences_make(trace):
 
 def test_the_winner_of_a_search_is_filled(trace):
     nodes = search_tree(trace, 2).nodes
-    seen = view("beam", [trace], Wish(beam=2))
+    seen = view("beam", [trace], ViewOptions(beam=2))
     boxes = [part for part in seen.scene.parts if isinstance(part, Box)]
     assert [box.fill == "accent" for box in boxes] == [node.is_best for node in nodes]
     assert [bool(box.edge) for box in boxes] == [node.fate != "pruned" for node in nodes]
@@ -374,19 +390,19 @@ def test_a_png_written_here_is_read_elsewhere():
 
 
 def test_scales_read_in_grey():
-    steps = lightness(shade(np.linspace(0, 1, 101)))
+    steps = lightness(colormap(np.linspace(0, 1, 101)))
     assert (np.diff(steps) < 0).all()
     assert steps[0] - steps[-1] > 0.8
     for side in (-1, 1):
-        assert (np.diff(lightness(shade(side * np.linspace(0, 1, 101), "diverging"))) < 0.001).all()
-    for scale, anchors in ANCHORS.items():
-        assert [hexadecimal(shade(place, scale)) for place, _ in anchors] == [colour for _, colour in anchors]
-    assert hexadecimal(shade(np.float64(-np.inf), "diverging")) == ANCHORS["diverging"][0][1]
-    assert rgb("#0aff10") == (10, 255, 16)
+        assert (np.diff(lightness(colormap(side * np.linspace(0, 1, 101), "diverging"))) < 0.001).all()
+    for scale, anchors in COLOUR_SCALES.items():
+        assert [to_hex(colormap(place, scale)) for place, _ in anchors] == [colour for _, colour in anchors]
+    assert to_hex(colormap(np.float64(-np.inf), "diverging")) == COLOUR_SCALES["diverging"][0][1]
+    assert from_hex("#0aff10") == (10, 255, 16)
 
 
 def test_without_a_font_for_chinese_a_png_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(painting, "CHINESE", ())
+    monkeypatch.setattr(painting, "CHINESE_FONTS", ())
     with pytest.raises(RequestError, match="a font that has its characters") as error:
         painting.png(Scene(99, 99, [Label(9, 9, "猫")], ""))
     assert "Noto Sans CJK" in error.value.hint
@@ -404,4 +420,4 @@ def test_unknown_views_are_refused_with_a_suggestion(trace):
     with pytest.raises(RequestError, match=r"--view: expected one of attention, .*; got 'haeds'") as error:
         view("haeds", [trace])
     assert error.value.hint == "did you mean 'heads'?"
-    assert {*VIEWS, "masks", "training"} == set(NAMES)
+    assert {*VIEWS, "masks", "training"} == set(VIEW_NAMES)

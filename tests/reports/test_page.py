@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sixfold.reports import charts, page
 from sixfold.reports.charts import Interval, Series
+from sixfold.reports.formatting import format_number
 from sixfold.reports.page import Markup, Section
 
 HOSTILE = """<script>alert(1)</script>"><img src=x onerror=alert(1)>' onload='alert(1)' </style></title>&lt;b&gt;"""
@@ -38,8 +39,9 @@ def everything(text):
     """A page with this text wherever a page takes text."""
     two = [Series(text, [1, 2, 3], [1.0, 2.0, 3.0]), Series(text + "2", [1, 2, 3], [3.0, None, 1.0])]
     parts = [
-        text, page.paragraph(text), page.note(text), page.code(text), page.figures({text: text}),
-        page.table([text, text], [[text, text]] * 20), page.folded(text, text), page.entries([(text, text)]),
+        text, page.paragraph(text), page.note(text), page.code(text), page.key_values({text: text}),
+        page.table([text, text], [[text, text]] * 20), page.collapsible(text, text),
+        page.definition_list([(text, text)]),
         page.side_by_side(
             charts.lines(text, two, text), charts.bars(text, [text], [(text, [1.0]), (text, [2.0])]),
             charts.histogram(text, [0, 1], [3], text), charts.intervals(text, [Interval(text, 1, 2, 3)]),
@@ -117,11 +119,11 @@ def test_an_axis_holds_all_its_values(values, from_zero):
     [(0, "0"), (0.05, "0.05"), (0.0007, "7e-4"), (1200, "1,200"), (15000, "15k"), (3e6, "3M"), (-2.5, "-2.5")],
 )
 def test_numbers_are_short(value, text):
-    assert charts.number(value) == text
+    assert format_number(value) == text
 
 
 def test_numbers_of_an_axis_share_a_unit():
-    assert [charts.number(value, 15000) for value in (0, 5000, 15000)] == ["0", "5k", "15k"]
+    assert [format_number(value, 15000) for value in (0, 5000, 15000)] == ["0", "5k", "15k"]
 
 
 def test_what_is_not_known_leaves_a_gap():
@@ -133,8 +135,8 @@ def test_what_is_not_known_leaves_a_gap():
 
 def test_a_long_line_is_averaged_and_not_cut():
     steps = list(range(1, 100_001))
-    xs, ys = charts.thinned(Series("a", steps, [float(step) for step in steps]))
-    assert len(xs) <= charts.MOST_POINTS
+    xs, ys = charts.thin_out(Series("a", steps, [float(step) for step in steps]))
+    assert len(xs) <= charts.MAX_POINTS
     assert xs[-1] == 100_000
     assert sum(ys) / len(ys) == pytest.approx(50_000.5, rel=1e-3)
 
@@ -157,8 +159,8 @@ def test_bars_are_as_long_as_their_values():
 
 
 def test_labels_that_do_not_fit_end_in_dots():
-    assert charts.clipped("机器学习", 30).endswith("…")
-    assert charts.clipped("ab", 30) == "ab"
+    assert charts.clip_text("机器学习", 30).endswith("…")
+    assert charts.clip_text("ab", 30) == "ab"
 
 
 def test_a_page_is_written_whole_or_not_at_all(tmp_path):

@@ -9,8 +9,8 @@ from sixfold import modelfile
 from sixfold.cli.main import main
 from sixfold.data.corpus import Corpus
 from sixfold.errors import DataError
-from sixfold.reports.run_record import read
-from sixfold.reports.training import CURVES, report_dict, report_page
+from sixfold.reports.run_record import read_runs
+from sixfold.reports.training import CURVES, training_dict, training_page
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def run(runs, tmp_path):
 
 
 def page_of(*folders):
-    return report_page(read(folders))
+    return training_page(read_runs(folders))
 
 
 def edit(run, **changes):
@@ -48,7 +48,7 @@ def test_a_report_tells_the_whole_story(run):
 
 
 def test_scores_of_the_page_are_those_of_the_run(run):
-    found = report_dict(read([run]))
+    found = training_dict(read_runs([run]))
     kept = found["runs"][0]["scores"]["dev"]
     assert found["sets"]["dev"]["scores"]["narrow"]["BLEU"]["value"] == pytest.approx(kept["bleu"])
     assert found["sets"]["dev"]["scores"]["narrow"]["chrF"]["value"] == pytest.approx(kept["chrf"])
@@ -56,7 +56,7 @@ def test_scores_of_the_page_are_those_of_the_run(run):
 
 
 def test_only_what_differs_from_the_preset_is_listed(run):
-    (found,) = report_dict(read([run]))["runs"]
+    (found,) = training_dict(read_runs([run]))["runs"]
     assert found["preset"] == "tiny"
     assert found["changes"]["model.d_model"] == [192, 16]
     assert "model.dropout" not in found["changes"]
@@ -89,24 +89,24 @@ def test_a_run_that_has_just_begun_has_a_report(run):
 def test_what_is_not_a_run_is_named(run, damage):
     (run / "run.json").write_bytes(damage)
     with pytest.raises(DataError, match="narrow: expected the folder of a run"):
-        read([run])
+        read_runs([run])
 
 
 def test_lines_that_are_no_metrics_are_passed_over(run):
-    before = len(read([run])[0].metrics)
+    before = len(read_runs([run])[0].metrics)
     with (run / "metrics.jsonl").open("ab") as file:
         file.write(b'null\n[1]\n{"loss": 1}\n{"step": "x"}\n\xff\n{"step": 11, "loss": null}\n')
-    (record,) = read([run])
+    (record,) = read_runs([run])
     assert len(record.metrics) == before + 1
     assert record.series("loss").y[-1] is None
-    assert report_page([record])
+    assert training_page([record])
 
 
 def test_a_damaged_model_costs_the_card_and_not_the_report(run):
     (run / "model.safetensors").write_bytes(b"nonsense")
-    (record,) = read([run])
+    (record,) = read_runs([run])
     assert record.card["languages"] == {"source": "zh", "target": "en"}  # of the best model
-    assert report_page([record])
+    assert training_page([record])
 
 
 def test_samples_are_shown_as_they_changed(run):
@@ -130,7 +130,7 @@ def test_what_the_doctor_found_is_told(run):
     assert "1,200" in text
     assert "drop them" in text
     assert "leaked" not in text
-    assert "1199" not in json.dumps(report_dict(read([run])))
+    assert "1199" not in json.dumps(training_dict(read_runs([run])))
 
 
 def test_sentences_of_a_named_set_come_from_its_files(run, tmp_path):
@@ -167,10 +167,10 @@ def test_fine_tuning_shows_what_it_gained_and_lost(run):
 
 
 def test_runs_are_compared_side_by_side(runs):
-    records = read([runs / "narrow", runs / "wide"])
-    text = report_page(records)
+    records = read_runs([runs / "narrow", runs / "wide"])
+    text = training_page(records)
     assert "wide against narrow" in text
-    found = report_dict(records)
+    found = training_dict(records)
     assert found["differing"] == {
         "model.d_model": ["16", "24"],
         "training.steps": ["10", "15"],

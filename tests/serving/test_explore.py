@@ -9,7 +9,7 @@ from safetensors.numpy import load
 
 from sixfold import modelfile
 from sixfold.explorer.beam import free_run, search_tree
-from sixfold.explorer.embeddings import neighbours, plane, similar, similar_sentences
+from sixfold.explorer.embeddings import neighbours, pca_projection, similar, similar_sentences
 from sixfold.explorer.explore import explore
 from sixfold.explorer.forward import sinusoids
 from sixfold.explorer.influence import aligners, influence
@@ -95,7 +95,9 @@ def test_words_are_compared(server, models):
     said = server.ask(f"{EXPLORE}/neighbours", {"word": "cats", "count": 3})[2]["neighbours"]
     assert [each["id"] for each in said] == [each.id for each in neighbours(model, "cats", 3)]
     points = server.ask(f"{EXPLORE}/plane", {"words": ["cats", "dogs", "water"]})[2]["points"]
-    assert np.allclose([[each["x"], each["y"]] for each in points], plane(model, ["cats", "dogs", "water"]), atol=1e-4)
+    assert np.allclose(
+        [[each["x"], each["y"]] for each in points], pca_projection(model, ["cats", "dogs", "water"]), atol=1e-4
+    )
 
 
 def test_the_model_itself_is_told(server, models):

@@ -110,7 +110,7 @@ def test_the_file_translates_both_ways_better_than_chance(trained):
 
 
 def test_the_report_has_both_directions_with_their_own_texts(trained):
-    (found,) = run_record.read([trained])
+    (found,) = run_record.read_runs([trained])
     sets = {each.name: each for each in found.sets}
     there, back = sets["toy.zh-en"], sets["toy.en-zh"]
     assert there.texts.sources == back.texts.references

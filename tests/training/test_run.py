@@ -18,7 +18,7 @@ from sixfold import files, modelfile, tensorfile
 from sixfold.cli.main import main
 from sixfold.config import TrainingConfig, to_dict
 from sixfold.data import corpus
-from sixfold.reports.run_record import read as read_records
+from sixfold.reports.run_record import read_runs as read_records
 from sixfold.tasks.loss import TokenLoss
 from sixfold.tasks.translation import TranslationValidator
 from sixfold.training import checkpoint, loop

@@ -21,14 +21,14 @@ from sixfold.config import Compute
 from sixfold.data import corpus
 from sixfold.errors import ConfigError
 from sixfold.evaluation import systems
-from sixfold.evaluation.systems import MODEL, Decoding, TestSet
+from sixfold.evaluation.systems import MODEL_SUFFIX, DecodingOptions, TestSet
 from sixfold.modelfile import ModelFile
 from sixfold.reports import page
 from sixfold.translation.loading import find_model
 
 if TYPE_CHECKING:  # these need sacreBLEU
     from sixfold.evaluation.comparison import Comparison
-    from sixfold.evaluation.measures import Measure
+    from sixfold.evaluation.metrics import Metric
 
 PAIRS = (".tsv", ".jsonl", ".json")
 
@@ -42,7 +42,7 @@ def evaluate(
         list[Path],
         typer.Argument(
             metavar="SYSTEM... SOURCE REFERENCE | SYSTEM... PAIRS.tsv",
-            help=f"Models ({MODEL}) or text files of translations, then the test set.",
+            help=f"Models ({MODEL_SUFFIX}) or text files of translations, then the test set.",
         ),
     ],
     out: Annotated[Path | None, typer.Option("--output", "-o", help="A folder for the page, JSON and texts.")] = None,
@@ -56,18 +56,18 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="All that is found as JSON on standard output.")] = False,
 ) -> None:
     """Score systems on a test set, with confidence intervals, against a baseline."""
-    systems.check_installed()
+    systems.require_sacrebleu()
     from sixfold.evaluation.comparison import compare
 
     baseline = None if baseline is None else find_model(baseline)
     paths, texts = understood(files, baseline, language)
     if out is not None:
         page.make_folder(out)
-    named = dict(zip(systems.names_of(paths), paths, strict=True))
-    models = {name: systems.open_model(path) for name, path in named.items() if path.suffix == MODEL}
+    named = dict(zip(systems.short_names(paths), paths, strict=True))
+    models = {name: systems.open_model(path) for name, path in named.items() if path.suffix == MODEL_SUFFIX}
     texts = replace(texts, language=systems.target_language(texts, list(models.values())))
     measures = chosen_measures(texts, ter, comet)
-    decoding = Decoding(beam, cast(Compute, compute))
+    decoding = DecodingOptions(beam, cast(Compute, compute))
     said = {
         name: translated(name, models[name], texts, decoding)
         if name in models
@@ -94,29 +94,29 @@ def understood(files: Sequence[Path], baseline: Path | None, language: str) -> t
     if not paths or len(texts) < size:
         raise ConfigError(
             f"files: expected systems, then source and reference; got {len(files)}: {', '.join(map(str, files))}",
-            f"for example: sixfold evaluate model{MODEL} test.zh test.en",
+            f"for example: sixfold evaluate model{MODEL_SUFFIX} test.zh test.en",
         )
-    found = systems.read_set(texts, language)
+    found = systems.read_test_set(texts, language)
     for path in paths:
-        if path.suffix != MODEL:
+        if path.suffix != MODEL_SUFFIX:
             systems.read_translations(path, len(found))
     return paths, found
 
 
-def chosen_measures(texts: TestSet, ter: bool, comet: Path | None) -> dict[str, Measure]:
-    from sixfold.evaluation.measures import measures
+def chosen_measures(texts: TestSet, ter: bool, comet: Path | None) -> dict[str, Metric]:
+    from sixfold.evaluation.metrics import metrics_for
 
-    chosen = measures(texts.references, texts.language)
+    chosen = metrics_for(texts.references, texts.language)
     if not ter:
         chosen.pop("TER", None)
     if comet is not None:
-        from sixfold.evaluation.neural import comet as opened
+        from sixfold.evaluation.metrics import comet as opened
 
         chosen["COMET"] = opened(comet, texts.sources, texts.references)
     return chosen
 
 
-def translated(name: str, model: ModelFile, texts: TestSet, decoding: Decoding) -> list[str]:
+def translated(name: str, model: ModelFile, texts: TestSet, decoding: DecodingOptions) -> list[str]:
     with bar(f"translating with {name}", len(texts)) as advance:
         return systems.translate(model, texts, decoding, lambda count: advance(count, ""))
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from sixfold.cli.options import Command
-from sixfold.evaluation.systems import check_installed
+from sixfold.evaluation.systems import require_sacrebleu
 from sixfold.reports import page
 
 
@@ -28,17 +28,17 @@ def report(
     as_json: Annotated[bool, typer.Option("--json", help="The same as JSON on standard output.")] = False,
 ) -> None:
     """Write a page about training runs: curves, scores, sentences, data, settings and cost."""
-    check_installed()
-    from sixfold.reports.run_record import read
-    from sixfold.reports.training import report_dict, report_page
+    require_sacrebleu()
+    from sixfold.reports.run_record import read_runs
+    from sixfold.reports.training import training_dict, training_page
 
-    records = read(runs)
+    records = read_runs(runs)
     target = out or (runs[0] / "report.html" if len(runs) == 1 else Path("compare.html"))
-    page.write(target, report_page(records))
+    page.write(target, training_page(records))
     print(f"wrote {target}", file=sys.stderr)
     if png is not None:
-        from sixfold.reports.plots import write_plots
+        from sixfold.reports.training import write_plots
 
         print(f"wrote {len(write_plots(records, png))} plots to {png}", file=sys.stderr)
     if as_json:
-        print(json.dumps(report_dict(records), ensure_ascii=False))
+        print(json.dumps(training_dict(records), ensure_ascii=False))

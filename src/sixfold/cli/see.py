@@ -19,10 +19,10 @@ from sixfold.errors import RequestError
 from sixfold.explorer.drawing import svg
 from sixfold.explorer.explore import explore
 from sixfold.explorer.heads import Head, Kind
-from sixfold.explorer.layout import View, Wish
 from sixfold.explorer.painting import png
 from sixfold.explorer.trace import Trace
-from sixfold.explorer.views import NAMES, check_name, html_page, view
+from sixfold.explorer.views import VIEW_NAMES, check_view_name, html_page, view
+from sixfold.explorer.views_layout import View, ViewOptions
 from sixfold.translation.loading import find_model
 
 SUFFIXES = (".png", ".svg", ".html")
@@ -34,7 +34,7 @@ def register(app: typer.Typer, name: str) -> None:
 
 def see(
     texts: Annotated[list[str], typer.Argument(metavar="TEXT...|RUN...", help="A sentence; for masks, several.")],
-    name: Annotated[str, typer.Option("--view", "-v", help=f"{', '.join(NAMES)}.")] = "attention",
+    name: Annotated[str, typer.Option("--view", "-v", help=f"{', '.join(VIEW_NAMES)}.")] = "attention",
     kind: Annotated[
         str | None, typer.Option(help="cross, encoder or decoder; left out: cross, where there is.")
     ] = None,
@@ -53,12 +53,12 @@ def see(
     as_json: Annotated[bool, typer.Option("--json", help="The numbers as JSON on standard output.")] = False,
 ) -> None:
     """Show what a model does with a sentence: real numbers of one pass, as a picture, a page or a table."""
-    check_name(name)
+    check_view_name(name)
     if kind is not None and kind not in get_args(Kind):
         near = did_you_mean(kind, get_args(Kind))
         raise RequestError(f"--kind: expected cross, encoder or decoder; got {kind!r:.40}", near)
     check_output(output)
-    wish = Wish(cast("Kind | None", kind), layer, head, token, words, top, beam)
+    wish = ViewOptions(cast("Kind | None", kind), layer, head, token, words, top, beam)
     if name == "training":
         seen, facts, page = see_training(texts)
     else:
@@ -112,19 +112,19 @@ def described(trace: Trace) -> dict[str, Any]:
 
 def see_training(folders: Sequence[str]) -> tuple[View, dict[str, Any], str]:
     """The curves of runs; their page is that of `sixfold report`."""
-    from sixfold.evaluation.systems import check_installed
+    from sixfold.evaluation.systems import require_sacrebleu
 
-    check_installed()
-    from sixfold.explorer.views_training import curves
-    from sixfold.reports.run_record import read
-    from sixfold.reports.training import FROM_ZERO, logged_curves, report_page
+    require_sacrebleu()
+    from sixfold.explorer.views_curves import curves
+    from sixfold.reports.run_record import read_runs
+    from sixfold.reports.training import FROM_ZERO, logged_curves, training_page
 
-    records = read([Path(folder) for folder in folders])
+    records = read_runs([Path(folder) for folder in folders])
     logged = logged_curves(records)
     plots = {title: [record.series(metric) for record in records] for metric, title in logged.items()}
     from_zero = [title for metric, title in logged.items() if metric in FROM_ZERO]
     title = f"Training of {', '.join(record.name for record in records)}"
-    return curves(title, plots, from_zero), {"runs": [record.name for record in records]}, report_page(records)
+    return curves(title, plots, from_zero), {"runs": [record.name for record in records]}, training_page(records)
 
 
 def write(output: Path, seen: View, page: str | None) -> None:

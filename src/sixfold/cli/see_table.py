@@ -10,9 +10,9 @@ from rich.style import Style
 from rich.table import Table as Rows
 from rich.text import Text
 
-from sixfold.explorer.colours import hexadecimal, lightness, shade
-from sixfold.explorer.layout import Cell, Table, View
-from sixfold.reports.charts import number
+from sixfold.explorer.drawing import colormap, lightness, to_hex
+from sixfold.explorer.views_layout import Cell, Table, View
+from sixfold.reports.formatting import format_number
 
 MOST = 120  # rows that are shown
 NARROW = 12  # columns of the terminal that a column of words keeps when it is folded
@@ -36,12 +36,12 @@ def show(seen: View) -> None:
 
 
 def drawn(table: Table, rows: Sequence[Sequence[Cell]], width: int) -> Iterator[Rows | Text]:
-    if len(table.tinted) == len(table.head) - 1 and rows:
+    if len(table.coloured_columns) == len(table.columns) - 1 and rows:
         yield from matrix(table, rows, width)
         return
-    tints = set(table.tinted)
+    tints = set(table.coloured_columns)
     cells = [[said(cell, table) if column in tints else plain(cell) for column, cell in enumerate(row)] for row in rows]
-    heads = [Text(printable(name), "dim") for name in table.head]
+    heads = [Text(printable(name), "dim") for name in table.columns]
     whole = [max(cell_len(line[column].plain) for line in [heads, *cells]) for column in range(len(heads))]
     is_words = [any(isinstance(row[column], str) for row in rows) for column in range(len(heads))]
     least = [min(size, NARROW) if words else size for size, words in zip(whole, is_words, strict=True)]
@@ -82,7 +82,7 @@ def shared(block: Sequence[int], least: Sequence[int], whole: Sequence[int], wid
 
 def matrix(table: Table, rows: Sequence[Sequence[Cell]], width: int) -> Iterator[Text]:
     """In as many blocks as the terminal is too narrow by; columns have numbers where their names have no room."""
-    names = [printable(str(name)) for name in table.head[1:]]
+    names = [printable(str(name)) for name in table.columns[1:]]
     labels = [printable(str(row[0])) for row in rows]
     left = min(width // 2, max(map(cell_len, labels))) + 1
     longest = max(map(cell_len, names))
@@ -111,13 +111,13 @@ def said(cell: Cell, table: Table, wide: int = 0) -> Text:
     """A number on its colour, in black or white, whichever can be read."""
     if not isinstance(cell, float):
         return Text(padded(str(cell), wide))
-    colour = shade(cell, table.scale, table.largest)
+    colour = colormap(cell, table.scale, table.largest)
     ink = "#000000" if lightness(colour) > 0.55 else "#ffffff"
-    return Text(f"{cell:.2f} ".rjust(wide), Style(color=ink, bgcolor=hexadecimal(colour)))
+    return Text(f"{cell:.2f} ".rjust(wide), Style(color=ink, bgcolor=to_hex(colour)))
 
 
 def plain(cell: Cell) -> Text:
-    text = number(cell) if isinstance(cell, float) else printable(str(cell))
+    text = format_number(cell) if isinstance(cell, float) else printable(str(cell))
     return Text(text, justify="left" if isinstance(cell, str) else "right")
 
 

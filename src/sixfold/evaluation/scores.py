@@ -1,4 +1,4 @@
-"""How good translations are: BLEU and chrF as sacreBLEU defines them, and BLEU as older papers counted it."""
+"""BLEU and chrF of a corpus as sacreBLEU computes them, and BLEU as older papers computed it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from sacrebleu.metrics.chrf import CHRF
 
 from sixfold.errors import RequestError
 
-# Languages written without spaces; 13a would take a whole clause for one word.
+# The BLEU tokenisers of languages without spaces, where the usual 13a would take a whole clause for one word.
 TOKENIZERS = {"zh": "zh", "ja": "char", "th": "char", "lo": "char", "km": "char", "my": "char"}
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores from 0 to 100, each with the signature by which others can repeat it."""
+    """Scores from 0 to 100, each with the sacreBLEU signature by which others can reproduce it."""
 
     bleu: float
     chrf: float
@@ -25,7 +25,7 @@ class Scores:
 
 
 def score(hypotheses: Sequence[str], references: Sequence[str], language: str) -> Scores:
-    """Detokenised text against the raw reference, in the target language."""
+    """Score detokenised translations against raw references; `language` is the target language."""
     assert len(hypotheses) == len(references) > 0
     bleu, chrf = BLEU(tokenize=TOKENIZERS.get(language.split("-")[0], "13a")), CHRF()
     return Scores(
@@ -37,7 +37,7 @@ def score(hypotheses: Sequence[str], references: Sequence[str], language: str) -
 
 
 def tokenized_lowercase_bleu(hypotheses: Sequence[str], references: Sequence[str], language: str) -> float:
-    """What papers on Multi30k report: multi-bleu.perl over text prepared as the `lc.norm.tok` files of that corpus."""
+    """Return the BLEU that papers on Multi30k report: multi-bleu.perl on text prepared like its `lc.norm.tok` files."""
     assert len(hypotheses) == len(references) > 0
     try:
         from sacremoses import MosesPunctNormalizer, MosesTokenizer  # type: ignore[import-untyped]
@@ -48,9 +48,9 @@ def tokenized_lowercase_bleu(hypotheses: Sequence[str], references: Sequence[str
     normalizer, tokenizer = MosesPunctNormalizer(language), MosesTokenizer(language)
 
     def prepare(text: str) -> str:
-        # Lower case comes first, as in the corpus: it decides which full stops belong to abbreviations.
+        # Lower-casing comes first, as in the corpus: it decides which full stops belong to abbreviations.
         return " ".join(tokenizer.tokenize(normalizer.normalize(text.lower()), escape=False))
 
-    # multi-bleu.perl does not smooth; `force` silences the advice to detokenise.
+    # multi-bleu.perl does not smooth; `force` turns off the warning about tokenised text.
     bleu = BLEU(tokenize="none", smooth_method="none", force=True)
     return bleu.corpus_score([prepare(text) for text in hypotheses], [[prepare(text) for text in references]]).score

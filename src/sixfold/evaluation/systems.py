@@ -1,4 +1,4 @@
-"""What is compared: a test set, and the translations of it that a model makes or a file holds."""
+"""Test sets, and the translations that a model makes of them or that a file contains."""
 
 from __future__ import annotations
 
@@ -18,48 +18,48 @@ from sixfold.translation.loading import load_all
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.translator import Translator
 
-MODEL = ".safetensors"
-WINDOW = 500  # sentences that are translated together
+MODEL_SUFFIX = ".safetensors"
+BATCH_SENTENCES = 500  # translated in one call
 
-Advance = Callable[[int], None]  # is told how many sentences are done
+ReportProgress = Callable[[int], None]  # is called with the number of sentences just translated
 
 
 @dataclass(frozen=True)
 class TestSet:
-    """Sentences, their references, and the corpus each comes from; all one corpus where nobody said."""
+    """Source sentences, their references, and the corpus of each, which is an empty text if not known."""
 
-    __test__ = False  # for pytest, which takes every class of such a name for one of tests
+    __test__ = False  # or pytest would collect it because of its name
 
     sources: Sequence[str]
     references: Sequence[str]
     corpora: Sequence[str]
-    language: str  # of the references; empty: not known
+    language: str  # of the references; empty if not known
 
     def __len__(self) -> int:
         return len(self.sources)
 
 
 @dataclass(frozen=True)
-class Decoding:
-    """How models translate."""
+class DecodingOptions:
+    """How models translate a test set."""
 
     beam: int = 4
     compute: Compute = "int8"
-    threads: int = 0  # 0: as many as there are cores
+    threads: int = 0  # 0: as many as the machine has cores
 
 
-def check_installed() -> None:
-    """Said before any work is done."""
+def require_sacrebleu() -> None:
+    """Raise a RequestError if sacreBLEU is missing. Call it before long work."""
     if importlib.util.find_spec("sacrebleu") is None:
         raise RequestError("scoring needs sacrebleu, which is not installed", "pip install 'sixfold[evaluate]'")
 
 
-def read_set(files: Sequence[Path], language: str = "") -> TestSet:
-    """Two files of lines, or one of pairs; the third column of a TSV is the name of the corpus."""
-    table = len(files) == 1 and corpus.uncompressed(files[0]).suffix.lower() in corpus.TABLES
-    rows = list(_table(files[0]) if table else _pairs(files))
+def read_test_set(files: Sequence[Path], language: str = "") -> TestSet:
+    """Read two files of lines, or one file of pairs; the third column of a TSV is the name of the corpus."""
+    is_table = len(files) == 1 and corpus.uncompressed(files[0]).suffix.lower() in corpus.TABLES
+    rows = list(_read_table(files[0]) if is_table else _read_pairs(files))
     while len(files) == 1 and rows and rows[-1][:2] == ("", ""):
-        rows.pop()  # empty lines at the end of a file of pairs are no sentences
+        rows.pop()  # empty lines at the end of a file of pairs are not sentences
     if not rows:
         raise DataError(f"{files[0]}: expected sentences to translate; the file is empty")
     sources, references, corpora = zip(*rows, strict=True)
@@ -70,59 +70,65 @@ def read_set(files: Sequence[Path], language: str = "") -> TestSet:
                 "or U+FFFD, which stands for one",
                 "convert the file, for example: iconv -f GB18030 -t UTF-8",
             )
-    named = language_of(files[1]) if len(files) == 2 else languages_of(files[0])[1]
-    return TestSet(sources, references, corpora, language or named)
+    name_language = language_of(files[1]) if len(files) == 2 else languages_of(files[0])[1]
+    return TestSet(sources, references, corpora, language or name_language)
 
 
-def _table(path: Path) -> Iterator[tuple[str, str, str]]:
+def _read_table(path: Path) -> Iterator[tuple[str, str, str]]:
     for number, line in enumerate(corpus.lines(path), start=1):
         cells = [cell.strip() for cell in line.split("\t")] if line.strip() else ["", ""]
         if len(cells) not in (2, 3):
             raise DataError(
-                f"{path}:{number}: expected source, reference and perhaps a corpus; got {len(cells)} columns",
+                f"{path}:{number}: expected source, reference and optionally a corpus; got {len(cells)} columns",
                 "separate columns by tabs, or name two files of lines",
             )
         yield cells[0], cells[1], cells[2] if len(cells) == 3 else ""
 
 
-def _pairs(files: Sequence[Path]) -> Iterator[tuple[str, str, str]]:
+def _read_pairs(files: Sequence[Path]) -> Iterator[tuple[str, str, str]]:
     for _, source, reference in corpus.Corpus("test", tuple(files)).pairs():
         yield source, reference, ""
 
 
 def read_translations(path: Path, count: int) -> list[str]:
-    """What another system said, a line a sentence."""
-    found = [line.removeprefix("\ufeff").strip() for line in read_lines(path)]
-    if len(found) != count:
+    """Read the output of another system, one line for each of the `count` sentences."""
+    translations = [line.removeprefix("\ufeff").strip() for line in read_lines(path)]
+    if len(translations) != count:
         raise DataError(
-            f"{path}: expected {count:,} lines, as many as the test set; got {len(found):,}",
-            f"a model file ends in {MODEL}; a system's output has one line for each sentence, empty ones too",
+            f"{path}: expected {count:,} lines, as many as the test set; got {len(translations):,}",
+            f"a model file ends in {MODEL_SUFFIX}; a system's output has one line for each sentence, empty ones too",
         )
-    return found
+    return translations
 
 
 def open_model(path: Path) -> ModelFile:
-    """A model that can translate."""
+    """Load a model and check that it can translate."""
     return load_all(path)[0][0]
 
 
-def translate(model: ModelFile, texts: TestSet, options: Decoding, advance: Advance) -> list[str]:
-    """In the order of the sources, each as one sentence, whatever it holds, into the language of the references."""
+def translate(model: ModelFile, texts: TestSet, options: DecodingOptions, report_progress: ReportProgress) -> list[str]:
+    """Translate the sources into the language of the references, each as one sentence, in their order."""
     sources = texts.sources
-    wanted = TranslateOptions(options.beam, split=False)
+    translate_options = TranslateOptions(options.beam, split=False)
     result: list[str] = []
     with Translator(model, "cpu", options.threads or None, options.compute) as translator:
-        target = texts.language if any(other == texts.language for _, other in translator.directions) else None
-        for first in range(0, len(sources), WINDOW):
-            some = translator.translate_batch(sources[first : first + WINDOW], None, target, wanted)
-            # A line feed would shift all lines after it in the file of translations.
-            result += [" ".join(each.text.split()) for each in some]
-            advance(len(some))
+        is_known = any(target == texts.language for _, target in translator.directions)
+        target = texts.language if is_known else None
+        for start in range(0, len(sources), BATCH_SENTENCES):
+            batch = sources[start : start + BATCH_SENTENCES]
+            translations = translator.translate_batch(batch, None, target, translate_options)
+            # A line break would shift all later lines in the file of translations.
+            result += [" ".join(translation.text.split()) for translation in translations]
+            report_progress(len(translations))
     return result
 
 
 def target_language(texts: TestSet, models: Sequence[ModelFile]) -> str:
-    """As said or named; else as the models' cards say; else, or where they know two, as the script tells."""
+    """Return the language of the references.
+
+    It is the one of the test set; else that of the first model's card which names one; else a guess by the script. A
+    model of two directions leaves the choice between its languages to the guess.
+    """
     if texts.language:
         return texts.language
     guess = guess_language(texts.references[:1000])
@@ -134,17 +140,17 @@ def target_language(texts: TestSet, models: Sequence[ModelFile]) -> str:
     return guess
 
 
-def names_of(paths: Sequence[Path]) -> list[str]:
-    """A short name for each file: its own, with as many of its folders as make it unique."""
-    plain = [path.with_suffix("") if path.suffix in (MODEL, ".txt") else path for path in paths]
+def short_names(paths: Sequence[Path]) -> list[str]:
+    """Return a short name for each file: its own, with as many of its folders as make it unique."""
+    stems = [path.with_suffix("") if path.suffix in (MODEL_SUFFIX, ".txt") else path for path in paths]
     names: list[str] = []
-    for path, short in zip(paths, plain, strict=True):
-        others = [other for mate, other in zip(paths, plain, strict=True) if mate != path]
+    for path, stem in zip(paths, stems, strict=True):
+        other_stems = [other for other_path, other in zip(paths, stems, strict=True) if other_path != path]
         length = next(
-            (n for n in range(1, len(short.parts)) if all(other.parts[-n:] != short.parts[-n:] for other in others)),
-            len(short.parts),
+            (n for n in range(1, len(stem.parts)) if all(other.parts[-n:] != stem.parts[-n:] for other in other_stems)),
+            len(stem.parts),
         )
-        name = "/".join(short.parts[-length:])
-        again = sum(1 for earlier in names if earlier.partition(" (")[0] == name)
-        names.append(f"{name} ({again + 1})" if again else name)
+        name = "/".join(stem.parts[-length:])
+        repeats = sum(1 for earlier in names if earlier.partition(" (")[0] == name)
+        names.append(f"{name} ({repeats + 1})" if repeats else name)
     return names

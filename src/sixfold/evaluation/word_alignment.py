@@ -1,4 +1,4 @@
-"""Word alignments marked by hand, and the alignment error rate of links against them."""
+"""Word alignments annotated by hand, and the alignment error rate (AER) of links against them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 from sixfold.errors import DataError
 
 Span = tuple[int, int]
-Pair = tuple[int, int]  # the number of a target word, and that of a source word
+Link = tuple[int, int]  # the index of a target word, and that of a source word
 
 _WORD = re.compile(r"([^{}]*)\{([^{}]*)\}")
 
 
 @dataclass(frozen=True)
-class MarkedPair:
-    """A sentence pair with the spans of its words, and which of them are translations of each other.
+class AnnotatedPair:
+    """A sentence pair with the spans of its words, and the links between words that translate each other.
 
-    Possible links, which contain the sure ones, cost nothing when they are found and nothing when they are missed.
+    Possible links include the sure ones. In the error rate, a possible link that is not sure may be present or absent.
     """
 
     languages: tuple[str, str]
@@ -27,75 +27,76 @@ class MarkedPair:
     target: str
     source_words: tuple[Span, ...]
     target_words: tuple[Span, ...]
-    sure: frozenset[Pair]
-    possible: frozenset[Pair]
+    sure: frozenset[Link]
+    possible: frozenset[Link]
 
-    def links(self, spans: Iterable[tuple[Span, Span]]) -> frozenset[Pair]:
-        """Links between spans of target and source as pairs of marked words: of all words that they touch."""
+    def links(self, spans: Iterable[tuple[Span, Span]]) -> frozenset[Link]:
+        """Return links between words, from pairs of a target span and a source span: all words that they overlap."""
         return frozenset(
             (target, source)
-            for written, read in spans
-            for target in _touched(self.target_words, written)
-            for source in _touched(self.source_words, read)
+            for target_span, source_span in spans
+            for target in _overlapping(self.target_words, target_span)
+            for source in _overlapping(self.source_words, source_span)
         )
 
 
-def read_marked_pairs(path: Path) -> list[MarkedPair]:
-    """Lines of direction, source and target, separated by tabs; a line that begins with # is a comment.
+def read_annotated_pairs(path: Path) -> list[AnnotatedPair]:
+    """Read lines of direction, source and target, separated by tabs; a line that begins with # is a comment.
 
-    A word ends where {labels} stand. Words with the same number on both sides are sure links, `~2` is a possible link
-    to the words with the number 2 on the other side: `这{1}本{~1}书{2}` and `This{1} book{2}`.
+    Each word ends with its labels in braces. Words with the same number on both sides have a sure link; `~2` is a
+    possible link to the words with the number 2 on the other side: `这{1}本{~1}书{2}` and `This{1} book{2}`.
     """
-    found = []
+    pairs = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         if line.startswith("#"):
             continue
         columns = line.split("\t")
         if len(columns) != 3 or columns[0].count("-") != 1:
             raise DataError(f"{path}:{number}: expected a direction such as zh-en, a source and a target")
-        one, other = columns[0].split("-")
-        source, target = (_words(text, f"{path}:{number}") for text in columns[1:])
+        source_language, target_language = columns[0].split("-")
+        source, target = (_parse_words(text, f"{path}:{number}") for text in columns[1:])
         sure, possible = set(), set()
-        for row, (_, written, maybe_written) in enumerate(target):
-            for column, (_, read, maybe_read) in enumerate(source):
-                if written & read:
+        for row, (_, target_sure, target_possible) in enumerate(target):
+            for column, (_, source_sure, source_possible) in enumerate(source):
+                if target_sure & source_sure:
                     sure.add((row, column))
-                if written & read or written & maybe_read or maybe_written & read:
+                if target_sure & source_sure or target_sure & source_possible or target_possible & source_sure:
                     possible.add((row, column))
-        found.append(
-            MarkedPair(
-                (one, other), _WORD.sub(r"\1", columns[1]), _WORD.sub(r"\1", columns[2]),
+        pairs.append(
+            AnnotatedPair(
+                (source_language, target_language), _WORD.sub(r"\1", columns[1]),
+                _WORD.sub(r"\1", columns[2]),
                 tuple(span for span, _, _ in source), tuple(span for span, _, _ in target),
                 frozenset(sure), frozenset(possible),
             )
         )  # fmt: skip
-    return found
+    return pairs
 
 
-def error_rate(pairs: Iterable[tuple[MarkedPair, frozenset[Pair]]]) -> float:
-    """1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|) over all pairs, of links A, sure links S and possible links P."""
+def alignment_error_rate(pairs: Iterable[tuple[AnnotatedPair, frozenset[Link]]]) -> float:
+    """Return 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|) over all pairs, of links A, sure links S and possible links P."""
     hits = total = 0
-    for marked, links in pairs:
-        hits += len(links & marked.sure) + len(links & marked.possible)
-        total += len(links) + len(marked.sure)
+    for annotated, links in pairs:
+        hits += len(links & annotated.sure) + len(links & annotated.possible)
+        total += len(links) + len(annotated.sure)
     return 1 - hits / total if total else 0.0
 
 
-def _touched(words: tuple[Span, ...], span: Span) -> list[int]:
-    return [number for number, (start, end) in enumerate(words) if start < span[1] and span[0] < end]
+def _overlapping(words: tuple[Span, ...], span: Span) -> list[int]:
+    return [index for index, (start, end) in enumerate(words) if start < span[1] and span[0] < end]
 
 
-def _words(text: str, where: str) -> list[tuple[Span, set[str], set[str]]]:
-    """The span of each word in the text without labels, its numbers, and those it may belong to."""
+def _parse_words(text: str, where: str) -> list[tuple[Span, set[str], set[str]]]:
+    """Return the span of each word in the text without labels, its sure labels and its possible labels."""
     if _WORD.sub("", text):
         raise DataError(f"{where}: expected every word to end in labels such as {{1}}; got {text!r:.60}")
-    found = []
+    words = []
     end = 0
     for word in _WORD.finditer(text):
         start, end = end, end + len(word[1])
         labels = word[2].split(",") if word[2] else []
-        bare = start + len(word[1]) - len(word[1].lstrip())
-        numbers = {label for name in labels for label in name.split("~")[:1] if label}
-        maybe = {label for name in labels for label in name.split("~")[1:]}
-        found.append(((bare, end), numbers, maybe))
-    return found
+        first_letter = start + len(word[1]) - len(word[1].lstrip())
+        sure = {number for label in labels for number in label.split("~")[:1] if number}
+        possible = {number for label in labels for number in label.split("~")[1:]}
+        words.append(((first_letter, end), sure, possible))
+    return words

@@ -1,4 +1,4 @@
-"""A picture as a list of boxes, lines, curves, words and coloured grids, and that list as SVG or in a page."""
+"""Pictures: shapes (boxes, lines, curves, labels, coloured grids) that form a scene, colour scales, and SVG."""
 
 from __future__ import annotations
 
@@ -14,26 +14,28 @@ import numpy as np
 from sixfold.reports.page import Markup, element
 
 Array = np.ndarray
-Length = int | float  # tests check types as they run, and take no 1 for a float
+Length = int | float  # tests check types at run time and do not accept 1 for a float
 
-# What a colour is for, as the style of pages calls it; any other colour is written as #rrggbb.
-INKS = {
+# Colours by role, as in the style sheet of pages; any other colour is written as #rrggbb.
+ROLE_COLOURS = {
     "paper": "#ffffff", "card": "#f6f7fa", "ink": "#1c2024", "soft": "#5d666e", "line": "#dfe2e8", "accent": "#2d3f9e",
     "series-1": "#2d3f9e", "series-2": "#c8553d", "series-3": "#2a9d8f", "series-4": "#b97d12", "series-5": "#7d8791",
     "series-6": "#8e3b7c",
 }  # fmt: skip
 FONTS = 'system-ui,-apple-system,"Segoe UI","Noto Sans","Noto Sans CJK SC","PingFang SC","Microsoft YaHei",sans-serif'
 MONO = 'ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono","Noto Sans Mono CJK SC",monospace'
-# Widths of characters that differ from most, in the size of the font.
-NARROW = dict.fromkeys("iljI.,:;'|!·()[] ", 0.3) | dict.fromkeys('tfr-"“”', 0.38) | dict.fromkeys("mwMW@%—→…", 0.92)
-CELLS = 1024  # of a grid that say their numbers under the pointer
-# Grids are pictures for white paper; on black, light and dark change places and the hue stays.
-DARK = "@media (prefers-color-scheme:dark){.grid-image{filter:invert(1) hue-rotate(180deg)}}"
+# Widths of characters that differ from the usual 0.56, relative to the font size.
+CHARACTER_WIDTHS = (
+    dict.fromkeys("iljI.,:;'|!·()[] ", 0.3) | dict.fromkeys('tfr-"“”', 0.38) | dict.fromkeys("mwMW@%—→…", 0.92)
+)
+MAX_CELLS_WITH_TITLES = 1024  # a larger grid shows no numbers under the pointer
+# The colours of grids are made for a white page; on a black page lightness is inverted and the hue stays.
+DARK_STYLE = "@media (prefers-color-scheme:dark){.grid-image{filter:invert(1) hue-rotate(180deg)}}"
 
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle; `title` is said under the pointer."""
+    """A rectangle; `title` is shown under the pointer."""
 
     x: Length
     y: Length
@@ -47,7 +49,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Line:
-    """From point to point, straight, through as many as there are."""
+    """Straight line segments through all points."""
 
     points: Sequence[tuple[Length, Length]]
     stroke: str = "line"
@@ -57,7 +59,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Curve:
-    """A cubic from the first point to the last, drawn towards the two between them."""
+    """A cubic Bézier curve from the first point to the last; the two between are its control points."""
 
     points: tuple[tuple[Length, Length], tuple[Length, Length], tuple[Length, Length], tuple[Length, Length]]
     stroke: str = "accent"
@@ -68,7 +70,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Label:
-    """Words on a line; `y` is the middle of their height, `turn` in degrees, against the clock."""
+    """A line of text; `y` is the middle of its height, `turn` a rotation in degrees, counterclockwise."""
 
     x: Length
     y: Length
@@ -83,7 +85,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Grid:
-    """A matrix of colours, rows × columns × 3; `titles` has a row for each of its rows."""
+    """A matrix of colours, rows × columns × 3; `titles` are the texts of its cells under the pointer."""
 
     x: Length
     y: Length
@@ -98,9 +100,9 @@ Part = Box | Line | Curve | Label | Grid
 
 @dataclass(frozen=True)
 class Scene:
-    """What is to be seen, in the order in which it is drawn, and how it is told to those who cannot see it.
+    """A picture: its parts in the order of drawing, and a title and description for screen readers.
 
-    A page has a heading of its own, and shows of the scene what lies under `heading_end`.
+    A page has a heading of its own, so it shows only the part of the scene below `heading_end`.
     """
 
     width: Length
@@ -113,110 +115,169 @@ class Scene:
 
 
 def text_width(text: str, size: Length) -> Length:
-    """About; fonts differ, so rather too much than too little."""
+    """Return an estimate of the width of a text. Fonts differ, so it is rather too wide than too narrow."""
     return size * sum(
-        1.02 if ord(each) >= 0x2E80 else NARROW.get(each, 0.72 if each.isupper() else 0.56) for each in text
+        1.02 if ord(char) >= 0x2E80 else CHARACTER_WIDTHS.get(char, 0.72 if char.isupper() else 0.56) for char in text
     )
 
 
-def clipped(text: str, size: Length, room: Length) -> str:
-    """As much of a text as there is room for."""
-    if text_width(text, size) <= room:
+def clip_text(text: str, size: Length, width: Length) -> str:
+    """Return as much of a text as fits into `width`, with an ellipsis where it is cut."""
+    if text_width(text, size) <= width:
         return text
-    while text and text_width(text, size) + 0.9 * size > room:
+    while text and text_width(text, size) + 0.9 * size > width:
         text = text[:-1]
     return f"{text}…"
 
 
 def svg(scene: Scene, themed: bool = False) -> str:
-    """A file of its own, or, `themed`, a part of a page that gives the colours."""
+    """Return a scene as an SVG file, or, with `themed`, as an element of a page whose style sheet sets the colours."""
     top = scene.heading_end if themed else 0
     view = f"0 {_n(top)} {_n(scene.width)} {_n(scene.height - top)}"
-    ground = [] if themed else [element("rect", width="100%", height="100%", fill=INKS["paper"])]
-    body = [mark for part in (*([] if themed else scene.heading), *scene.parts) for mark in _marks(part, themed)]
+    background = [] if themed else [element("rect", width="100%", height="100%", fill=ROLE_COLOURS["paper"])]
+    body = [mark for part in (*([] if themed else scene.heading), *scene.parts) for mark in _elements(part, themed)]
     size = {"width": _n(scene.width), "height": _n(scene.height)}
-    alone = {} if themed else {"xmlns": "http://www.w3.org/2000/svg", **size}  # HTML knows what an SVG is
+    file_attributes = {} if themed else {"xmlns": "http://www.w3.org/2000/svg", **size}  # HTML needs no namespace
     return element(
         "svg", element("title", scene.title), element("desc", scene.description),
-        *([element("style", Markup(DARK))] if themed else []), *ground, *body,
-        viewBox=view, role="img", font_family=FONTS, **alone,
+        *([element("style", Markup(DARK_STYLE))] if themed else []), *background, *body,
+        viewBox=view, role="img", font_family=FONTS, **file_attributes,
         style=f"max-width:{scene.width:g}px;width:100%;height:auto" if themed else "background:#fff",
     )  # fmt: skip
 
 
-def _marks(part: Part, themed: bool) -> Iterator[Markup]:
+def _elements(part: Part, themed: bool) -> Iterator[Markup]:
     if isinstance(part, Box):
-        edge = {"stroke": _ink(part.edge, themed)} if part.edge else {}
-        place = {"x": _n(part.x), "y": _n(part.y), "width": _n(part.w), "height": _n(part.h)}
+        edge = {"stroke": _colour(part.edge, themed)} if part.edge else {}
+        bounds = {"x": _n(part.x), "y": _n(part.y), "width": _n(part.w), "height": _n(part.h)}
         yield element(
-            "rect", *_title(part.title), **place, rx=_n(part.round), fill=_ink(part.fill, themed), **edge
+            "rect", *_title(part.title), **bounds, rx=_n(part.round), fill=_colour(part.fill, themed), **edge
         )  # fmt: skip
     elif isinstance(part, Line):
         points = " ".join(f"{_n(x)},{_n(y)}" for x, y in part.points)
         dash = {"stroke_dasharray": part.dash} if part.dash else {}
         yield element(
-            "polyline", points=points, fill="none", stroke=_ink(part.stroke, themed), stroke_width=_n(part.width),
+            "polyline", points=points, fill="none", stroke=_colour(part.stroke, themed), stroke_width=_n(part.width),
             stroke_linejoin="round", stroke_linecap="round", **dash,
         )  # fmt: skip
     elif isinstance(part, Curve):
         start, *others = (f"{_n(x)} {_n(y)}" for x, y in part.points)
         yield element(
             "path", *_title(part.title), d=f"M{start}C{' '.join(others)}", fill="none", stroke_linecap="round",
-            stroke=_ink(part.stroke, themed), stroke_width=_n(part.width), stroke_opacity=_n(part.opacity),
+            stroke=_colour(part.stroke, themed), stroke_width=_n(part.width), stroke_opacity=_n(part.opacity),
         )  # fmt: skip
     elif isinstance(part, Label):
         turn = {"transform": f"rotate({_n(-part.turn)} {_n(part.x)} {_n(part.y)})"} if part.turn else {}
         mono = {"font_family": MONO} if part.mono else {}
-        # Not `dominant-baseline`, of which every program has its own idea.
+        # Not `dominant-baseline`, which every program interprets in its own way.
         yield element(
             "text", part.text, x=_n(part.x), y=_n(part.y), dy=_n(part.size * 0.35), font_size=_n(part.size),
-            text_anchor=part.anchor, font_weight=part.weight, fill=_ink(part.fill, themed), style="white-space:pre",
+            text_anchor=part.anchor, font_weight=part.weight, fill=_colour(part.fill, themed), style="white-space:pre",
             **turn, **mono,
         )  # fmt: skip
     else:
-        yield from _grid(part)
+        yield from _grid_elements(part)
 
 
-def _grid(grid: Grid) -> Iterator[Markup]:
-    place = {"x": _n(grid.x), "y": _n(grid.y), "width": _n(grid.w), "height": _n(grid.h)}
+def _grid_elements(grid: Grid) -> Iterator[Markup]:
+    bounds = {"x": _n(grid.x), "y": _n(grid.y), "width": _n(grid.w), "height": _n(grid.h)}
     data = base64.b64encode(encode_png(grid.colours)).decode()
     yield element(
-        "image", **place, preserveAspectRatio="none", href=f"data:image/png;base64,{data}",
+        "image", **bounds, preserveAspectRatio="none", href=f"data:image/png;base64,{data}",
         style="image-rendering:pixelated", class_="grid-image",
     )  # fmt: skip
     rows, columns, _ = grid.colours.shape
-    if grid.titles and rows * columns <= CELLS:
-        wide, high = grid.w / columns, grid.h / rows
+    if grid.titles and rows * columns <= MAX_CELLS_WITH_TITLES:
+        cell_width, cell_height = grid.w / columns, grid.h / rows
         for row, titles in enumerate(grid.titles):
             for column, title in enumerate(titles):
                 yield element(
-                    "rect", element("title", title), x=_n(grid.x + column * wide), y=_n(grid.y + row * high),
-                    width=_n(wide), height=_n(high), fill="transparent",
+                    "rect", element("title", title), x=_n(grid.x + column * cell_width),
+                    y=_n(grid.y + row * cell_height), width=_n(cell_width), height=_n(cell_height), fill="transparent",
                 )  # fmt: skip
 
 
 def encode_png(colours: Array) -> bytes:
-    """A picture with a pixel for each colour."""
-    high, wide, _ = colours.shape
+    """Return a PNG file with one pixel for each colour."""
+    height, width, _ = colours.shape
     rows = b"".join(b"\0" + row.tobytes() for row in np.ascontiguousarray(colours, np.uint8))
-    header = struct.pack(">2I5B", wide, high, 8, 2, 0, 0, 0)
+    header = struct.pack(">2I5B", width, height, 8, 2, 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b""))
-    packed = [
+    encoded = [
         struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in chunks
     ]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(packed)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(encoded)
 
 
 def _title(text: str) -> list[Markup]:
     return [element("title", text)] if text else []
 
 
-def _ink(name: str, themed: bool) -> str:
-    if name not in INKS:
+def _colour(name: str, themed: bool) -> str:
+    """Return the colour of a role: a variable of the page's style sheet, or its value."""
+    if name not in ROLE_COLOURS:
         return name
-    return f"var(--{name})" if themed else INKS[name]
+    return f"var(--{name})" if themed else ROLE_COLOURS[name]
 
 
 def _n(number: Length) -> str:
+    """Return a number as SVG takes it, with at most two decimals."""
     assert math.isfinite(number)
     return f"{round(number, 2):g}"
+
+
+# --- Colour scales: one for weights, one for signed numbers; both can be read in grey and by the colour-blind ---------
+
+# Positions and colours; all other colours are interpolated linearly in sRGB. The page draws with the same table.
+# In "sequential" lightness only falls; in "diverging" it falls to both sides, and everyone can tell orange from blue.
+COLOUR_SCALES: dict[str, tuple[tuple[float, str], ...]] = {
+    "sequential": (
+        (0.0, "#f7f8fc"),
+        (0.1, "#d6dff3"),
+        (0.25, "#a6bbe6"),
+        (0.5, "#6480cb"),
+        (0.75, "#37489f"),
+        (1.0, "#1a1a52"),
+    ),
+    "diverging": (
+        (-1.0, "#173a7d"),
+        (-0.5, "#5b8bd0"),
+        (-0.15, "#c3d6ef"),
+        (0.0, "#f8f7f4"),
+        (0.15, "#f6d9b8"),
+        (0.5, "#e18b3c"),
+        (1.0, "#8a3d06"),
+    ),
+}
+
+
+def colormap(values: Array | Length, scale: str = "sequential", largest: Length = 1) -> Array:
+    """Return red, green and blue (0 to 255) of each number, on a new last axis.
+
+    Numbers beyond `largest`, and infinite ones, have the colour of the end of the scale.
+    """
+    positions, colours = zip(*COLOUR_SCALES[scale], strict=True)
+    scaled = np.asarray(values, np.float64) / largest
+    finite = np.nan_to_num(scaled, nan=0.0, posinf=positions[-1], neginf=positions[0])
+    anchors = np.array([from_hex(colour) for colour in colours])
+    channels = [np.interp(finite, positions, anchors[:, channel]) for channel in range(3)]
+    return np.rint(np.stack(channels, axis=-1)).astype(np.uint8)
+
+
+def from_hex(colour: str) -> tuple[int, int, int]:
+    """Return red, green and blue of "#rrggbb"."""
+    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
+    return red, green, blue
+
+
+def to_hex(colour: Array) -> str:
+    """Return "#rrggbb" of red, green and blue."""
+    return "#" + "".join(f"{int(channel):02x}" for channel in colour)
+
+
+def lightness(colour: Array) -> Array:
+    """Return the perceived lightness of colours, from 0 to 1: CIE L* of the relative luminance."""
+    channels = np.asarray(colour) / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    luminance = linear @ np.array([0.2126, 0.7152, 0.0722])
+    return np.where(luminance > 0.008856, 1.16 * np.cbrt(luminance) - 0.16, 9.033 * luminance)

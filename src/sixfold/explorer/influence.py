@@ -1,4 +1,4 @@
-"""Which source piece each target piece depends on, by hiding them in turn, and which heads attend to that piece."""
+"""Which source piece each target piece depends on, measured by masking each in turn, and which heads attend to it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from sixfold.modelfile import ModelFile
 from sixfold.translation.direction import tag_of
 from sixfold.translation.translator import Translator
 
-LONGEST = 96  # pieces of a source, each of which takes a pass
-ROOM = 8_000_000  # logits at once
+MAX_SOURCE_PIECES = 96  # each takes a forward pass
+MAX_LOGITS = 8_000_000  # of the passes that are computed at once
 
 
 class Aligner(NamedTuple):
@@ -36,48 +36,49 @@ class Aligner(NamedTuple):
 
 
 def influence(trace: Trace) -> Float[Array, "target source"]:
-    """By how much the log-probability of each piece that was written falls when a source piece is hidden.
+    """Return by how much the log-probability of each target piece falls when a source piece is masked.
 
-    Rows are those of `trace.predicted`, columns those of `trace.source`, tag and <eos> included. What is hidden is
-    looked at by nothing, neither in the encoder nor from the decoder.
+    Rows are those of `trace.predicted`, columns those of `trace.source`, tag and <eos> included. Nothing may look at
+    a masked piece, neither in the encoder nor from the decoder.
     """
-    source, target, predicted = _sides(trace)
-    if len(source) > LONGEST:
-        raise RequestError(f"source: expected at most {LONGEST} pieces; got {len(source)}", "take a shorter sentence")
-    run = Lean(trace.model)
-    run.weight = cache(trace.model.weight)
-    whole = _logprobs(trace["logits"][None], predicted.ids)
-    size = max(1, ROOM // (len(target) * trace.config.vocab))
-    falls = []
-    for begin in range(0, len(source), size):
-        hidden = np.arange(begin, min(begin + size, len(source)))
-        seen = np.arange(len(source))[None] != hidden[:, None]
-        sources, targets = (np.tile(side.ids, (len(hidden), 1)) for side in (source, target))
-        logits = run.run(sources, targets, seen, None)["logits"]
-        falls.append(whole - _logprobs(logits, predicted.ids))
-    return np.concatenate(falls).T
+    source, target, predicted = _require_both_sides(trace)
+    if len(source) > MAX_SOURCE_PIECES:
+        message = f"source: expected at most {MAX_SOURCE_PIECES} pieces; got {len(source)}"
+        raise RequestError(message, "use a shorter sentence")
+    forward = ForwardLogits(trace.model)
+    forward.weight = cache(trace.model.weight)
+    unmasked = _token_logprobs(trace["logits"][None], predicted.ids)
+    rows = max(1, MAX_LOGITS // (len(target) * trace.config.vocab))
+    decreases = []
+    for start in range(0, len(source), rows):
+        masked = np.arange(start, min(start + rows, len(source)))  # row i masks source piece masked[i]
+        padding = np.arange(len(source))[None] != masked[:, None]
+        sources, targets = (np.tile(pieces.ids, (len(masked), 1)) for pieces in (source, target))
+        logits = forward.run(sources, targets, padding, None)["logits"]
+        decreases.append(unmasked - _token_logprobs(logits, predicted.ids))
+    return np.concatenate(decreases).T
 
 
-def aligners(trace: Trace, falls: Float[Array, "target source"] | None = None) -> list[Aligner]:
-    """All heads between decoder and encoder, best first, each at the better of its two steps.
+def aligners(trace: Trace, influences: Float[Array, "target source"] | None = None) -> list[Aligner]:
+    """Return all heads of the cross-attention, best first, each at the better of its two steps.
 
-    `falls` is the influence, where it is known. <eos> and tags are left out on both sides, as many heads attend to
-    them when nothing else fits.
+    `influences` is the result of `influence`, where it has been computed already. <eos> and tags are left out on both
+    sides, because many heads attend to them when nothing else fits.
     """
-    evidence = _evidence(trace, falls)
-    found = []
+    evidence = _evidence(trace, influences)
+    ranked = []
     for layer, head in np.ndindex(trace.kinds["cross"], trace.config.heads):
         steps = [AligningHeads(layer, (head,), reads_token) for reads_token in (False, True)]
-        shares = [evidence.agreement(each, by_shares=False) for each in steps]
-        found.append(Aligner(Head("cross", layer, head), max(shares), shares[1] > shares[0]))
-    return sorted(found, key=lambda each: -each.agreement)
+        agreements = [evidence.agreement(step, by_shares=False) for step in steps]
+        ranked.append(Aligner(Head("cross", layer, head), max(agreements), agreements[1] > agreements[0]))
+    return sorted(ranked, key=lambda aligner: -aligner.agreement)
 
 
 def measure_aligning_heads(file: ModelFile, pairs: Iterable[tuple[str, str]]) -> AligningHeads:
-    """The heads whose alignment agrees best with the influence of the source pieces, over pairs of sentences.
+    """Return the heads whose alignment agrees best with the influence of source pieces, over pairs of sentences.
 
     A model of two directions is measured in both. Pairs that are too long for `influence` are left out. In each layer
-    and for each of the two steps, heads are added as long as the agreement grows; the best of all is returned.
+    and for each of the two steps, heads are added as long as the agreement grows; the best set of all is returned.
     """
     with Translator(file, "cpu", threads=1) as translator:
         evidence = [
@@ -85,73 +86,73 @@ def measure_aligning_heads(file: ModelFile, pairs: Iterable[tuple[str, str]]) ->
             for pair in pairs
             for languages, texts in zip(translator.directions, (pair, pair[::-1]), strict=False)
             for direction in (translator.direction(texts[0], *languages),)
-            if all(texts) and max(map(len, direction.tokenizer.encode_batch(texts))) + 2 <= LONGEST
+            if all(texts) and max(map(len, direction.tokenizer.encode_batch(texts))) + 2 <= MAX_SOURCE_PIECES
         ]
     if not evidence:
-        raise RequestError(f"pairs: expected sentences of at most {LONGEST} pieces; got none", "take shorter sentences")
-    total = sum(len(each.origins) for each in evidence)
+        message = f"pairs: expected sentences of at most {MAX_SOURCE_PIECES} pieces; got none"
+        raise RequestError(message, "use shorter sentences")
+    total = sum(len(pair.origins) for pair in evidence)
 
-    def agreement(chosen: AligningHeads) -> float:
-        return sum(each.agreement(chosen) * len(each.origins) for each in evidence) / total
+    def mean_agreement(heads: AligningHeads) -> float:
+        return sum(pair.agreement(heads) * len(pair.origins) for pair in evidence) / total
 
     config = file.config.model
     best = aligning_heads({}, config)
-    best_agreement = agreement(best)
+    best_agreement = mean_agreement(best)
     for layer, reads_token in product(range(config.decoder_layers), (False, True)):
         heads: tuple[int, ...] = ()
         highest = -1.0
         while True:
             larger = [AligningHeads(layer, (*heads, head), reads_token) for head in range(config.heads)]
-            shares = {each: agreement(each) for each in larger if fits(each, config)}
-            if not shares or max(shares.values()) <= highest:
+            agreements = {aligning: mean_agreement(aligning) for aligning in larger if fits(aligning, config)}
+            if not agreements or max(agreements.values()) <= highest:
                 break
-            winner = max(shares, key=lambda each: shares[each])
-            heads, highest = winner.heads, shares[winner]
+            winner = max(agreements, key=lambda aligning: agreements[aligning])
+            heads, highest = winner.heads, agreements[winner]
             if highest > best_agreement:
                 best, best_agreement = winner, highest
     return best
 
 
 class Evidence(NamedTuple):
-    """The cross-attention of a pair without tags and <eos>, and the most influential source of each target piece."""
+    """The cross-attention of a pair without tags and <eos>, and the most influential source piece of each target."""
 
     attention: Float[Array, "layers heads steps source"]
     origins: Int[Array, "target"]
-    is_text: list[bool]  # of each source piece; a mere space is none
+    is_text: list[bool]  # of each source piece; false for a mere space
 
-    def agreement(self, chosen: AligningHeads, by_shares: bool = True) -> float:
-        """The share of the target pieces for which these heads point at the most influential source piece.
+    def agreement(self, heads: AligningHeads, by_shares: bool = True) -> float:
+        """Return the share of the target pieces for which these heads point at the most influential source piece.
 
-        They point at the largest share (`align`), or else at the largest weight.
+        They point at the largest share that `align` computes, or with `by_shares=False` at the largest weight.
         """
-        weights = chosen.token_weights(self.attention[chosen.layer, list(chosen.heads)].mean(axis=0))
-        places = (align(weights, self.is_text) if by_shares else weights * self.is_text).argmax(axis=1)
-        return float((places == self.origins).mean()) if len(places) else 0.0
+        weights = heads.token_weights(self.attention[heads.layer, list(heads.heads)].mean(axis=0))
+        indices = (align(weights, self.is_text) if by_shares else weights * self.is_text).argmax(axis=1)
+        return float((indices == self.origins).mean()) if len(indices) else 0.0
 
 
-def _evidence(trace: Trace, falls: Float[Array, "target source"] | None = None) -> Evidence:
-    _sides(trace)
+def _evidence(trace: Trace, influences: Float[Array, "target source"] | None = None) -> Evidence:
+    source, _, _ = _require_both_sides(trace)
     first = len(tag_of(trace.model, trace.tokenizer, trace.languages))
-    known = influence(trace) if falls is None else falls
-    assert trace.source is not None
-    is_text = [start < end for start, end in trace.source.part(first, -1).spans]
-    origins = np.where(is_text, known[:-1, first:-1], -np.inf).argmax(axis=1)
+    matrix = influence(trace) if influences is None else influences
+    is_text = [start < end for start, end in source.part(first, -1).spans]
+    origins = np.where(is_text, matrix[:-1, first:-1], -np.inf).argmax(axis=1)
     return Evidence(trace.attention("cross")[..., first:-1], origins, is_text)
 
 
-class Lean(Forward):
-    """A pass of which only the logits are kept."""
+class ForwardLogits(Forward):
+    """A forward pass that records only the logits, to save memory."""
 
-    def keep(self, name: str, array: Array) -> Array:
-        return super().keep(name, array) if name == "logits" else array
+    def record(self, name: str, array: Array) -> Array:
+        return super().record(name, array) if name == "logits" else array
 
 
-def _sides(trace: Trace) -> tuple[Pieces, Pieces, Pieces]:
+def _require_both_sides(trace: Trace) -> tuple[Pieces, Pieces, Pieces]:
     if trace.source is None or trace.target is None or trace.predicted is None:
         raise RequestError(f"influence: expected a model that translates; got one of the kind {trace.config.kind!r}")
     return trace.source, trace.target, trace.predicted
 
 
-def _logprobs(logits: Float[Array, "rows target vocab"], ids: list[int]) -> Float[Array, "rows target"]:
-    """Of these pieces, one a place."""
+def _token_logprobs(logits: Float[Array, "rows target vocab"], ids: list[int]) -> Float[Array, "rows target"]:
+    """Return the log-probability of one piece at each position."""
     return log_softmax(logits)[:, np.arange(len(ids)), ids]

@@ -1,4 +1,4 @@
-"""The masks of a batch: which places of each text are real, and which of them each place may look at."""
+"""The masks of a batch: which tokens are padding, and which tokens each position may look at."""
 
 from __future__ import annotations
 
@@ -17,33 +17,35 @@ from sixfold.text.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class Masks:
-    """Texts as rows of one length, filled up with <pad>. True: may be looked at."""
+    """Texts padded to one length, and the masks over them. True = may look."""
 
     pieces: list[Pieces]
-    padding: Bool[Array, "rows length"]  # of an encoder: all that is real
-    causal: Bool[Array, "length length"]  # of a decoder: what stands before, and itself
-    both: Bool[Array, "rows length length"]  # of a decoder over this batch
+    padding: Bool[Array, "rows length"]  # what an encoder may look at: all real tokens
+    causal: Bool[Array, "length length"]  # what a decoder may look at: itself and earlier positions
+    combined: Bool[Array, "rows length length"]  # both conditions, for a decoder over this batch
 
     def to_dict(self) -> dict[str, Any]:
+        """Return what the HTTP interface sends."""
         return {
-            "ids": [each.ids for each in self.pieces], "texts": [each.texts for each in self.pieces],
-            "padding": self.padding.tolist(), "causal": self.causal.tolist(), "both": self.both.tolist(),
+            "ids": [row.ids for row in self.pieces], "texts": [row.texts for row in self.pieces],
+            "padding": self.padding.tolist(), "causal": self.causal.tolist(), "both": self.combined.tolist(),
         }  # fmt: skip
 
 
-def masks(
-    tokenizer: Tokenizer, texts: Sequence[str], tag: Sequence[int] = (), *, eos: int, most: int | None = None
+def batch_masks(
+    tokenizer: Tokenizer, texts: Sequence[str], tag: Sequence[int] = (), *, eos: int, max_pieces: int | None = None
 ) -> Masks:
-    """Of these texts as a model reads them: the tag, the pieces, <eos>, and padding up to the longest.
+    """Return the masks of these texts as a model reads them: tag, pieces, <eos>, then padding up to the longest.
 
-    A text of more than `most` pieces is refused before any mask is made, as masks grow by the square of its length.
+    Masks grow with the square of the length, so a text of more than `max_pieces` pieces is refused before any mask is
+    made.
     """
     if not texts:
         raise RequestError("texts: expected at least one; got none")
     lengths = np.array([len(tag) + len(ids) + 1 for ids in tokenizer.encode_batch(texts)])
     longest = int(lengths.max())
-    if most is not None and longest > most:
-        raise RequestError(f"texts: expected at most {most} pieces each; got {longest}", "take shorter texts")
+    if max_pieces is not None and longest > max_pieces:
+        raise RequestError(f"texts: expected at most {max_pieces} pieces each; got {longest}", "use shorter texts")
     pad = tokenizer.specials.get("pad", eos)
     pieces = [
         pieces_of_text(tokenizer, text, tag, [eos, *[pad] * (longest - length)])

@@ -1,4 +1,4 @@
-"""How a text became pieces: the words that it is cut into first, and the merges that joined their characters."""
+"""How a text became pieces: the words that it is split into first, and the merges that joined their characters."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from sixfold.errors import RequestError
 from sixfold.text.tokenizer import BYTES, Tokenizer
 from sixfold.translation.plan import replace_surrogates
 
-LONGEST = 1000  # characters of a text: a foreign tokeniser may take it for one word, of as many stages
+MAX_CHARACTERS = 1000  # of a text: a foreign tokeniser may take it for one word, with as many stages
 
 
 class Word(NamedTuple):
-    """What no piece crosses the borders of, with the space before it, and its pieces from stage to stage."""
+    """A word of the pre-tokeniser, with the space before it, and its pieces after each merge. No piece crosses words.
+
+    Stages of "low": ["l", "o", "w"], ["lo", "w"], ["low"].
+    """
 
     text: str
     stages: list[list[str]]
@@ -25,25 +28,25 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True)
 class Bpe:
-    """What byte-pair encoding has learnt."""
+    """A byte-pair encoding as it was learnt."""
 
     vocab: Mapping[str, int]
-    ranks: Mapping[tuple[str, str], int]  # the lower, the earlier
-    is_whole: bool  # a word that is a piece is taken at once, as LLaMA 3 does
+    ranks: Mapping[tuple[str, str], int]  # of each merge; lower ranks were learnt earlier and are applied first
+    ignores_merges: bool  # a word that is a piece is taken at once, as in LLaMA 3
 
 
-_read: WeakKeyDictionary[Tokenizer, Bpe | None] = WeakKeyDictionary()
+_parsed_bpe: WeakKeyDictionary[Tokenizer, Bpe | None] = WeakKeyDictionary()
 
 
-def merges(tokenizer: Tokenizer, text: str) -> list[Word]:
-    """Each word of a text as it was put together; the last stages together are the pieces that the model reads.
+def merge_stages(tokenizer: Tokenizer, text: str) -> list[Word]:
+    """Return each word of a text with its stages. The last stages of all words are the pieces that the model reads.
 
-    In BPE the first stage is characters, or the bytes of one that has no piece, and each next stage has one more
-    merge: of all pairs side by side the one that was learnt first, the leftmost of several. WordPiece takes the
-    longest pieces and unigram the likeliest, with no merges, so that their stages are only characters and pieces.
+    In BPE the first stage is characters, or the bytes of a character that has no piece, and each following stage has
+    one more merge: of all adjacent pairs the one that was learnt first, the leftmost of several. WordPiece takes the
+    longest pieces and unigram the likeliest, without merges, so their stages are only characters and pieces.
     """
-    if len(text) > LONGEST:
-        raise RequestError(f"text: expected at most {LONGEST} characters; got {len(text)}", "take a sentence")
+    if len(text) > MAX_CHARACTERS:
+        raise RequestError(f"text: expected at most {MAX_CHARACTERS} characters; got {len(text)}", "use a sentence")
     text, rust = tokenizer.read(replace_surrogates(text)), tokenizer.rust
     if rust.normalizer is not None:
         text = rust.normalizer.normalize_str(text)
@@ -54,41 +57,41 @@ def merges(tokenizer: Tokenizer, text: str) -> list[Word]:
 
 def _stages(tokenizer: Tokenizer, bpe: Bpe | None, word: str) -> list[list[str]]:
     pieces = _pieces(tokenizer, word)
-    if bpe is None or (bpe.is_whole and word in bpe.vocab):
+    if bpe is None or (bpe.ignores_merges and word in bpe.vocab):
         return [list(word), pieces] if pieces != list(word) else [pieces]
-    stages = [[part for char in word for part in _spelt(bpe, char)]]
+    stages = [[piece for char in word for piece in _initial_pieces(bpe, char)]]
     while True:
-        before = stages[-1]
-        pairs = [(bpe.ranks[pair], place) for place, pair in enumerate(pairwise(before)) if pair in bpe.ranks]
+        current = stages[-1]
+        pairs = [(bpe.ranks[pair], index) for index, pair in enumerate(pairwise(current)) if pair in bpe.ranks]
         if not pairs:
             break
-        _, place = min(pairs)
-        stages.append([*before[:place], before[place] + before[place + 1], *before[place + 2 :]])
+        _, index = min(pairs)
+        stages.append([*current[:index], current[index] + current[index + 1], *current[index + 2 :]])
     # A foreign tokeniser may have rules of its own, such as marks at the ends of words.
-    is_explained = tokenizer.algorithm != "foreign" or stages[-1] == pieces
-    return stages if is_explained else [list(word), pieces]
+    is_reproduced = tokenizer.algorithm != "foreign" or stages[-1] == pieces
+    return stages if is_reproduced else [list(word), pieces]
 
 
-def _spelt(bpe: Bpe, char: str) -> list[str]:
+def _initial_pieces(bpe: Bpe, char: str) -> list[str]:
     return [char] if char in bpe.vocab else [BYTES[byte] for byte in char.encode()]
 
 
 def _pieces(tokenizer: Tokenizer, word: str) -> list[str]:
-    """As the tokeniser cuts it."""
-    found = [token.value for token in tokenizer.rust.model.tokenize(word)]
-    unknown = tokenizer.algorithm == "wordpiece" and found == ["<unk>"]
-    return [BYTES[byte] for byte in word.encode()] if unknown else found
+    """Return the pieces of a word as the tokeniser's own code splits it."""
+    pieces = [token.value for token in tokenizer.rust.model.tokenize(word)]
+    is_unknown = tokenizer.algorithm == "wordpiece" and pieces == ["<unk>"]
+    return [BYTES[byte] for byte in word.encode()] if is_unknown else pieces
 
 
 def _bpe_of(tokenizer: Tokenizer) -> Bpe | None:
-    """Read once: the JSON of a vocabulary of 32,000 takes a while."""
-    if tokenizer not in _read:
+    """Return the merges of a tokeniser, or None of one without. They are parsed once, which takes a while."""
+    if tokenizer not in _parsed_bpe:
         model: dict[str, Any] = json.loads(tokenizer.rust.to_str())["model"]
-        _read[tokenizer] = _parsed(model) if model["type"] == "BPE" else None
-    return _read[tokenizer]
+        _parsed_bpe[tokenizer] = _parse_bpe(model) if model["type"] == "BPE" else None
+    return _parsed_bpe[tokenizer]
 
 
-def _parsed(model: dict[str, Any]) -> Bpe:
+def _parse_bpe(model: dict[str, Any]) -> Bpe:
     pairs = (merge.split(" ") if isinstance(merge, str) else merge for merge in model["merges"])
-    ranks = {(one, other): rank for rank, (one, other) in enumerate(pairs)}
+    ranks = {(left, right): rank for rank, (left, right) in enumerate(pairs)}
     return Bpe(model["vocab"], ranks, bool(model.get("ignore_merges")))

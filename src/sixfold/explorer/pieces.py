@@ -1,4 +1,4 @@
-"""The pieces of a text as people read them: what each says, where it stands, and which of them make a word."""
+"""The pieces of a text as people read them: the text of each, its span, and which of them form a word."""
 
 from __future__ import annotations
 
@@ -9,66 +9,68 @@ from sixfold.text.tokenizer import Tokenizer
 from sixfold.translation.explain import piece_spans, words_of
 from sixfold.translation.result import Span
 
-SPACE = "▁"  # one that would not be seen
-NOWHERE: Span = (0, 0)  # of what stands for no text: <bos>, <eos> and tags
+VISIBLE_SPACE = "▁"
+EMPTY_SPAN: Span = (0, 0)  # of tokens that stand for no text: <bos>, <eos>, <pad> and tags
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """A row of tokens."""
+    """A row of tokens with their texts."""
 
     ids: list[int]
     texts: list[str]
-    spans: list[Span]
-    words: list[list[int]]  # the pieces of each word; a special is a word of its own
+    spans: list[Span]  # start and end of each in the text, in characters
+    words: list[list[int]]  # the indices of the pieces of each word; a special token is a word of its own
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @property
     def word_texts(self) -> list[str]:
+        """The text of each word."""
         joined = ["".join(self.texts[piece] for piece in word) for word in self.words]
-        return [text.lstrip(SPACE) or text for text in joined]
+        return [text.lstrip(VISIBLE_SPACE) or text for text in joined]
 
-    def part(self, begin: int, end: int | None) -> Pieces:
-        """The pieces from one place to another, and the words that they make."""
-        places, kept = range(len(self))[begin:end], slice(begin, end)
-        words = [[piece - begin for piece in word if piece in places] for word in self.words]
-        return Pieces(self.ids[kept], self.texts[kept], self.spans[kept], [word for word in words if word])
+    def part(self, start: int, end: int | None) -> Pieces:
+        """Return the pieces from `start` to `end`, which count as in a slice, and the words that they form."""
+        chosen, indices = slice(start, end), range(len(self))[start:end]
+        words = [[piece - start for piece in word if piece in indices] for word in self.words]
+        return Pieces(self.ids[chosen], self.texts[chosen], self.spans[chosen], [word for word in words if word])
 
 
 def pieces_of_text(tokenizer: Tokenizer, text: str, before: Sequence[int] = (), after: Sequence[int] = ()) -> Pieces:
-    """Of a text that is read, with the specials before and after it."""
-    found = tokenizer.encode_with_offsets(text)
-    spans = [(end - len(text[start:end].lstrip()), end) for start, end in found.offsets]
-    return _whole(tokenizer, text, [*before, *found.ids, *after], spans, len(before))
+    """Return the pieces that a text is encoded as, with special tokens before and after it."""
+    encoding = tokenizer.encode_with_offsets(text)
+    spans = [(end - len(text[start:end].lstrip()), end) for start, end in encoding.offsets]
+    return _with_specials(tokenizer, text, [*before, *encoding.ids, *after], spans, len(before))
 
 
 def pieces_of_ids(
     tokenizer: Tokenizer, ids: Sequence[int], text: str, before: Sequence[int] = (), after: Sequence[int] = ()
 ) -> Pieces:
-    """Of a text that was written piece by piece."""
-    return _whole(tokenizer, text, [*before, *ids, *after], piece_spans(tokenizer, ids, text), len(before))
+    """Return the pieces of ids that a decoder produced and that decode to `text`."""
+    return _with_specials(tokenizer, text, [*before, *ids, *after], piece_spans(tokenizer, ids, text), len(before))
 
 
-def _whole(tokenizer: Tokenizer, text: str, ids: list[int], spans: list[Span], first: int) -> Pieces:
-    last = first + len(spans)
+def _with_specials(tokenizer: Tokenizer, text: str, ids: list[int], spans: list[Span], first: int) -> Pieces:
+    """`spans` are those of the text, which begins at index `first` of `ids`."""
+    end_of_text = first + len(spans)
     words = [[first + piece for piece in word] for word in words_of(text, spans)]
-    alone = [[place] for place in range(len(ids)) if not first <= place < last]
-    placed = [*[NOWHERE] * first, *spans, *[NOWHERE] * (len(ids) - last)]
-    texts = [_shown(tokenizer, index, text[start:end]) for index, (start, end) in zip(ids, placed, strict=True)]
-    return Pieces(ids, texts, placed, sorted([*words, *alone]))
+    specials = [[index] for index in range(len(ids)) if not first <= index < end_of_text]
+    all_spans = [*[EMPTY_SPAN] * first, *spans, *[EMPTY_SPAN] * (len(ids) - end_of_text)]
+    texts = [_shown_text(tokenizer, token, text[start:end]) for token, (start, end) in zip(ids, all_spans, strict=True)]
+    return Pieces(ids, texts, all_spans, sorted([*words, *specials]))
 
 
-def _shown(tokenizer: Tokenizer, index: int, text: str) -> str:
-    """A byte of a character shows as such; so does what a foreign tokeniser has no text for."""
-    name = tokenizer.tokens[index]
+def _shown_text(tokenizer: Tokenizer, token: int, text: str) -> str:
+    """Return the name of the token; of a foreign tokeniser, whose names may be unreadable, the text it stands for."""
+    name = tokenizer.tokens[token]
     if tokenizer.algorithm == "foreign":
         return text or name
-    return name.strip() or name.replace(" ", SPACE)
+    return name.strip() or name.replace(" ", VISIBLE_SPACE)
 
 
-def piece_text(tokenizer: Tokenizer, index: int) -> str:
-    """Of one piece by itself; a space that it begins with is shown."""
-    name = tokenizer.tokens[index]
-    return SPACE + name[1:] if name.startswith(" ") else name
+def piece_text(tokenizer: Tokenizer, token: int) -> str:
+    """Return the text of a piece by itself, with a visible space where it begins with one."""
+    name = tokenizer.tokens[token]
+    return VISIBLE_SPACE + name[1:] if name.startswith(" ") else name

@@ -1,106 +1,125 @@
-"""Views of how a translation was found: every step with what else might have come, and the tree of a beam search."""
+"""Views of decoding: every step with its likeliest pieces, and the tree of a beam search."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 
 from sixfold.explorer.beam import Node, search_tree
-from sixfold.explorer.drawing import Box, Curve, Label, Length, Part, clipped
-from sixfold.explorer.layout import MARGIN, SMALL, TEXT, Cell, Table, View, Wish, compose, top_of
+from sixfold.explorer.drawing import Box, Curve, Label, Length, Part, clip_text
 from sixfold.explorer.trace import Step, Trace
+from sixfold.explorer.views_layout import (
+    MARGIN,
+    SMALL,
+    TEXT,
+    Cell,
+    Table,
+    View,
+    ViewOptions,
+    content_top,
+    scene_with_heading,
+)
 
-WIDE, BAR, GAP = 216.0, 19.0, 18.0  # of a card, of a bar in it, and between cards
-ACROSS = 4  # cards
-NODE, NEXT, DOWN = 100.0, 122.0, 42.0  # how wide a node of the tree is, and how far it is to the next
+CARD_WIDTH, BAR_HEIGHT, CARD_GAP = 216.0, 19.0, 18.0  # one card shows one decoding step
+CARDS_PER_ROW = 4
+NODE_WIDTH, COLUMN_STEP, ROW_STEP = 100.0, 122.0, 42.0  # of the search tree
 
 
-def steps(trace: Trace, wish: Wish) -> View:
-    """A card for each step: the likeliest pieces as bars, the one that was written in colour."""
-    found = trace.steps(wish.top)
+def steps(trace: Trace, options: ViewOptions) -> View:
+    """Draw a card for each step: the likeliest pieces as bars, the one that was written in colour."""
+    decoding_steps = trace.steps(options.top)
     assert trace.predicted is not None
-    across, high, top = min(len(found), ACROSS), 64 + BAR * wish.top, top_of(trace)
+    count = len(decoding_steps)
+    per_row, height, top = min(count, CARDS_PER_ROW), 64 + BAR_HEIGHT * options.top, content_top(trace)
     parts: list[Part] = []
     rows: list[list[Cell]] = []
-    for number, step in enumerate(found):
-        x, y = MARGIN + number % across * (WIDE + GAP), top + number // across * (high + GAP)
-        parts.append(Box(x, y, WIDE, high, "card", round=6))
-        parts.append(Label(x + 14, y + 20, clipped(f"{number}  {step.wrote}", TEXT, WIDE - 84), TEXT, weight=600))
-        parts += card(step, trace.predicted.ids[number], x, y)
+    for number, step in enumerate(decoding_steps):
+        x = MARGIN + number % per_row * (CARD_WIDTH + CARD_GAP)
+        y = top + number // per_row * (height + CARD_GAP)
+        name = clip_text(f"{number}  {step.wrote}", TEXT, CARD_WIDTH - 84)
+        parts.append(Box(x, y, CARD_WIDTH, height, "card", round=6))
+        parts.append(Label(x + 14, y + 20, name, TEXT, weight=600))
+        parts += card_content(step, trace.predicted.ids[number], x, y)
         rows += [
-            [number, step.read, each.text, round(each.probability, 4), round(each.logit, 3)] for each in step.choices
+            [number, step.read, choice.text, round(choice.probability, 4), round(choice.logit, 3)]
+            for choice in step.choices
         ]
-    bottom = top + -(-len(found) // across) * (high + GAP) - GAP
-    title = f"Decoding, step by step: the {wish.top} likeliest pieces"
-    scene = compose(trace, title, parts, (MARGIN + across * (WIDE + GAP) - GAP, bottom))
+    bottom = top + -(-count // per_row) * (height + CARD_GAP) - CARD_GAP
+    title = f"Decoding, step by step: the {options.top} likeliest pieces"
+    scene = scene_with_heading(trace, title, parts, (MARGIN + per_row * (CARD_WIDTH + CARD_GAP) - CARD_GAP, bottom))
     return View(scene, [Table(title, ["step", "after", "piece", "probability", "logit"], rows, (3,))])
 
 
-def card(step: Step, wrote: int, x: Length, y: Length) -> list[Part]:
-    """What was read, how undecided the model is, and a bar for each choice."""
+def card_content(step: Step, written: int, x: Length, y: Length) -> list[Part]:
+    """Draw the entropy of a step, the piece that was read, and a bar for each choice; `written` is a token id."""
     parts: list[Part] = [
-        Label(x + WIDE - 14, y + 20, f"{step.entropy:.1f} bits", SMALL, "end", fill="soft"),
-        Label(x + 14, y + 40, clipped(f"after {step.read}", SMALL, WIDE - 28), SMALL, fill="soft"),
+        Label(x + CARD_WIDTH - 14, y + 20, f"{step.entropy:.1f} bits", SMALL, "end", fill="soft"),
+        Label(x + 14, y + 40, clip_text(f"after {step.read}", SMALL, CARD_WIDTH - 28), SMALL, fill="soft"),
     ]
     for rank, choice in enumerate(step.choices):
-        middle, is_chosen = y + 62 + rank * BAR, choice.id == wrote
+        middle, is_written = y + 62 + rank * BAR_HEIGHT, choice.id == written
         parts += [
-            Label(x + 14, middle, clipped(choice.text, SMALL, 74), SMALL, weight=600 if is_chosen else 400),
-            Box(x + 92, middle - 5, max(1.0, 68 * choice.probability), 10, "accent" if is_chosen else "series-5"),
-            Label(x + WIDE - 14, middle, f"{choice.probability:.1%}", SMALL, "end", fill="soft"),
+            Label(x + 14, middle, clip_text(choice.text, SMALL, 74), SMALL, weight=600 if is_written else 400),
+            Box(x + 92, middle - 5, max(1.0, 68 * choice.probability), 10, "accent" if is_written else "series-5"),
+            Label(x + CARD_WIDTH - 14, middle, f"{choice.probability:.1%}", SMALL, "end", fill="soft"),
         ]
     return parts
 
 
-def beam(trace: Trace, wish: Wish) -> View:
-    """The hypotheses that were followed, those that were dropped, and the one that won; a column for each step."""
+def beam(trace: Trace, options: ViewOptions) -> View:
+    """Draw the tree of a beam search, a column for each step: nodes that were kept, pruned, and the best path."""
 
-    nodes = list(search_tree(trace, beam=wish.beam).nodes)
+    nodes = list(search_tree(trace, beam=options.beam).nodes)
     columns = defaultdict(list)
     for node in sorted(nodes, key=lambda node: -node.total):
         columns[node.step].append(node)
-    top = top_of(trace) + 28
-    spots = {
-        node.id: (MARGIN + step * NEXT, top + rank * DOWN)
-        for step, found in columns.items()
-        for rank, node in enumerate(found)
+    top = content_top(trace) + 28
+    positions = {
+        node.id: (MARGIN + step * COLUMN_STEP, top + rank * ROW_STEP)
+        for step, column in columns.items()
+        for rank, node in enumerate(column)
     }
     parts: list[Part] = [
-        Label(MARGIN + step * NEXT, top - 16, f"step {step}", SMALL, fill="soft") for step in sorted(columns) if step
+        Label(MARGIN + step * COLUMN_STEP, top - 16, f"step {step}", SMALL, fill="soft")
+        for step in sorted(columns)
+        if step
     ]
     for node in sorted(nodes, key=lambda node: node.is_best):
-        if node.parent in spots:
-            parts.append(branch(spots[node.parent], spots[node.id], node.is_best))
+        if node.parent in positions:
+            parts.append(edge_curve(positions[node.parent], positions[node.id], node.is_best))
     for node in nodes:
-        parts += leaf(node, *spots[node.id])
-    right, bottom = (max(ends) for ends in zip(*spots.values(), strict=True))
-    title = f"Beam search, {wish.beam} hypotheses at once"
-    more = "In a column the likeliest first; under each piece the sum of log-probabilities; the winner is filled."
-    parts.append(Label(MARGIN, bottom + DOWN + 14, more, SMALL, fill="soft"))
+        parts += node_box(node, *positions[node.id])
+    right, bottom = (max(ends) for ends in zip(*positions.values(), strict=True))
+    title = f"Beam search, {options.beam} hypotheses at once"
+    note = (
+        "In a column the likeliest come first; below each piece its sum of log-probabilities; the best path is filled."
+    )
+    parts.append(Label(MARGIN, bottom + ROW_STEP + 14, note, SMALL, fill="soft"))
     rows: list[list[Cell]] = [
-        [node.step, node.text, *(round(each, 4) for each in (node.logprob, node.total, node.score)), node.fate,
+        [node.step, node.text, *(round(value, 4) for value in (node.logprob, node.total, node.score)), node.fate,
          "best" if node.is_best else ""]
         for node in nodes
     ]  # fmt: skip
-    scene = compose(trace, title, parts, (right + NODE, bottom + DOWN + 20))
+    scene = scene_with_heading(trace, title, parts, (right + NODE_WIDTH, bottom + ROW_STEP + 20))
     return View(scene, [Table(title, ["step", "piece", "log p", "sum", "score", "fate", ""], rows)])
 
 
-def branch(parent: tuple[Length, Length], child: tuple[Length, Length], is_best: bool) -> Curve:
-    start, end = (parent[0] + NODE, parent[1] + 16), (child[0], child[1] + 16)
+def edge_curve(parent: tuple[Length, Length], child: tuple[Length, Length], is_best: bool) -> Curve:
+    start, end = (parent[0] + NODE_WIDTH, parent[1] + 16), (child[0], child[1] + 16)
     points = (start, (start[0] + 12, start[1]), (end[0] - 12, end[1]), end)
     return Curve(points, *(("accent", 2.6, 1.0) if is_best else ("series-5", 1.0, 0.5)))
 
 
-def leaf(node: Node, x: Length, y: Length) -> list[Part]:
-    """A piece with its sum; what was pruned has no edge."""
+def node_box(node: Node, x: Length, y: Length) -> list[Part]:
+    """Draw a node: its piece and its sum of log-probabilities. A pruned node has no border."""
     is_kept = node.fate != "pruned"
-    fill, ink = ("accent", "paper") if node.is_best else ("card", "ink" if is_kept else "soft")
+    fill, text_colour = ("accent", "paper") if node.is_best else ("card", "ink" if is_kept else "soft")
     tip = f"{node.text}: log p {node.logprob:.3f}, sum {node.total:.3f}, score {node.score:.3f}, {node.fate}"
-    told = f"{node.total:.2f}".replace("-", "−") + (" ended" if node.fate == "ended" else "")
+    total = f"{node.total:.2f}".replace("-", "−") + (" ended" if node.fate == "ended" else "")
     return [
-        Box(x, y, NODE, 34, fill, tip, edge="line" if is_kept else "", round=5),
+        Box(x, y, NODE_WIDTH, 34, fill, tip, edge="line" if is_kept else "", round=5),
         Label(
-            x + 8, y + 11, clipped(node.text, SMALL, NODE - 14), SMALL, weight=600 if node.is_best else 400, fill=ink
+            x + 8, y + 11, clip_text(node.text, SMALL, NODE_WIDTH - 14), SMALL, weight=600 if node.is_best else 400,
+            fill=text_colour,
         ),
-        Label(x + 8, y + 25, told, SMALL, fill=ink),
-    ]
+        Label(x + 8, y + 25, total, SMALL, fill=text_colour),
+    ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""One token followed through one head: every number from its text to a probability, each with its equation."""
+"""One token followed through one head: every array from its text to a probability, each with its equation."""
 
 from __future__ import annotations
 
@@ -7,23 +7,35 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sixfold.explorer.colours import shade
-from sixfold.explorer.drawing import Box, Grid, Label, Line, Part, clipped
+from sixfold.explorer.drawing import Box, Grid, Label, Line, Part, clip_text, colormap
 from sixfold.explorer.heads import Head, Kind
-from sixfold.explorer.layout import MARGIN, SMALL, TEXT, Cell, Table, View, Wish, compose, place_of, top_of
 from sixfold.explorer.pieces import piece_text
 from sixfold.explorer.trace import Trace
+from sixfold.explorer.views_layout import (
+    MARGIN,
+    SMALL,
+    TEXT,
+    Cell,
+    Table,
+    View,
+    ViewOptions,
+    content_top,
+    scene_with_heading,
+    token_index,
+)
 from sixfold.weights import has_cross_attention
 
 Array = np.ndarray
-SHOWN, CELLS = 6, 64  # numbers that are written, and that are drawn
-
-
-GATES = {"relu": "max(0, x W₁ + b₁)", "swiglu": "silu(x W_g) · (x W₁)"}
+MAX_NUMBERS, MAX_CELLS = 6, 64  # of a stage: numbers that are printed, and numbers that are drawn as cells
+FEED_FORWARD_EQUATIONS = {"relu": "max(0, x W₁ + b₁)", "swiglu": "silu(x W_g) · (x W₁)"}
 
 
 class Stage(NamedTuple):
-    """What is computed, how, and what came out, in the order of drawing; `names` where numbers belong to pieces."""
+    """One step of the computation: its name, its equation and its result.
+
+    Numbers are in the order of drawing; `names` has the piece of each number where numbers belong to pieces. A `note`
+    is printed instead of the numbers.
+    """
 
     name: str
     equation: str
@@ -32,138 +44,141 @@ class Stage(NamedTuple):
     note: str = ""
 
 
-def walk(trace: Trace, wish: Wish) -> View:
-    """A poster of one path through the model."""
-    kind, layer, head = wish.settled(trace)
+def walk(trace: Trace, options: ViewOptions) -> View:
+    """Draw every stage of one path through the model, from the text of a token to a probability."""
+    kind, layer, head = options.resolve(trace)
     chosen = Head(kind, layer, head or 0)
-    place = place_of(wish.token, trace, kind)
-    stages = list(stages_of(trace, chosen, place, wish.top))
-    left, wide, high = MARGIN + 320, 560.0, 62.0
-    top = top_of(trace) + 4
+    index = token_index(options.token, trace, kind)
+    stages = list(stages_of(trace, chosen, index, options.top))
+    left, width, height = MARGIN + 320, 560.0, 62.0
+    top = content_top(trace) + 4
     parts: list[Part] = []
     for number, stage in enumerate(stages):
-        y, said = top + number * high, clipped(stage.note or told(stage), SMALL, wide)
+        y, text = top + number * height, clip_text(stage.note or numbers_text(stage), SMALL, width)
         parts += [
-            Line([(MARGIN, y), (left + wide, y)]),
+            Line([(MARGIN, y), (left + width, y)]),
             Label(MARGIN, y + 20, f"{number + 1}", SMALL, fill="soft"),
             Label(MARGIN + 26, y + 20, stage.name, TEXT, weight=600),
-            Label(MARGIN + 26, y + 41, clipped(stage.equation, SMALL, 285), SMALL, fill="accent", mono=True),
-            Label(left, y + (41 if len(stage.numbers) else 31), said, SMALL, fill="soft", mono=True),
+            Label(MARGIN + 26, y + 41, clip_text(stage.equation, SMALL, 285), SMALL, fill="accent", mono=True),
+            Label(left, y + (41 if len(stage.numbers) else 31), text, SMALL, fill="soft", mono=True),
         ]
-        drawn = np.where(np.isfinite(stage.numbers), stage.numbers, 0)[:CELLS]
-        if len(drawn):
-            largest = float(np.abs(drawn).max()) or 1.0
+        cells = np.where(np.isfinite(stage.numbers), stage.numbers, 0)[:MAX_CELLS]
+        if len(cells):
+            largest = float(np.abs(cells).max()) or 1.0
             parts += [
-                Box(left - 1, y + 12, wide + 2, 16, "line"),
-                Grid(left, y + 13, wide, 14, shade(drawn[None], "diverging", largest)),
+                Box(left - 1, y + 12, width + 2, 16, "line"),
+                Grid(left, y + 13, width, 14, colormap(cells[None], "diverging", largest)),
             ]
-    label = trace.labels(kind)[0][place]
+    label = trace.labels(kind)[0][index]
     title = f"One token, step by step: “{label}” through {chosen}"
-    scene = compose(trace, title, parts, (left + wide, top + high * len(stages)))
+    scene = scene_with_heading(trace, title, parts, (left + width, top + height * len(stages)))
     rows: list[list[Cell]] = [
-        [stage.name, stage.equation, len(stage.numbers), stage.note or told(stage)] for stage in stages
+        [stage.name, stage.equation, len(stage.numbers), stage.note or numbers_text(stage)] for stage in stages
     ]
     return View(scene, [Table(title, ["stage", "equation", "size", "numbers"], rows)])
 
 
-def told(stage: Stage) -> str:
-    """The first numbers, in the order in which they are drawn, with the pieces that they belong to."""
+def numbers_text(stage: Stage) -> str:
+    """Return the first numbers in the order of drawing, each with its piece where it has one."""
     if stage.names:
-        shown = zip(stage.names, stage.numbers[:SHOWN], strict=False)
-        return "   ".join(f"{name} {figure(number)}" for name, number in shown)
-    more = f"   … {len(stage.numbers)} numbers" if len(stage.numbers) > SHOWN else ""
-    return "  ".join(f"{figure(number):>7}" for number in stage.numbers[:SHOWN]) + more
+        named = zip(stage.names, stage.numbers[:MAX_NUMBERS], strict=False)
+        return "   ".join(f"{name} {number_text(number)}" for name, number in named)
+    more = f"   … {len(stage.numbers)} numbers" if len(stage.numbers) > MAX_NUMBERS else ""
+    return "  ".join(f"{number_text(number):>7}" for number in stage.numbers[:MAX_NUMBERS]) + more
 
 
-def figure(number: np.floating) -> str:
+def number_text(number: np.floating) -> str:
+    """Return a number with three decimals, or none from 100 on, and a real minus sign."""
     if not np.isfinite(number):
         return "−∞"
     return (f"{number:.3f}" if abs(number) < 100 else f"{number:.0f}").replace("-", "−")
 
 
-def stages_of(trace: Trace, chosen: Head, place: int, top: int) -> Iterator[Stage]:
-    """In the order of computation."""
+def stages_of(trace: Trace, chosen: Head, index: int, top: int) -> Iterator[Stage]:
+    """Yield all stages of the token at `index`, in the order of computation; `top` is how many logits are shown."""
     config = trace.config
     stack = "encoder" if chosen.kind == "encoder" else "decoder"
-    yield from entering(trace, chosen.kind, stack, place)
-    read = before(trace, stack, chosen)
-    if not read.startswith(f"{stack}.embedding"):
-        yield Stage("What this layer reads", "x", trace[read][place])
-    yield from looking(trace, chosen, place)
+    yield from embedding_stages(trace, chosen.kind, stack, index)
+    layer_input = sublayer_input(trace, stack, chosen)
+    if not layer_input.startswith(f"{stack}.embedding"):
+        yield Stage("Input of this layer", "x", trace[layer_input][index])
+    yield from attention_stages(trace, chosen, index)
     layer = f"{stack}.layers.{chosen.layer}"
-    yield from leaving(trace, chosen.place, place)
-    gate = GATES.get(config.feed_forward, f"{config.feed_forward}(x W₁ + b₁)")
-    hidden = trace[f"{layer}.feed_forward.hidden"][place]
-    largest = np.argsort(-hidden, kind="stable")
-    yield Stage("Feed-forward, inside, largest first", gate, hidden[largest], [f"#{number}" for number in largest])
-    yield Stage("Feed-forward, out", "h W₂ + b₂", trace[f"{layer}.feed_forward.down"][place])
-    yield from leaving(trace, f"{layer}.feed_forward", place)
+    yield residual_stage(trace, chosen.module_path, index)
+    equation = FEED_FORWARD_EQUATIONS.get(config.feed_forward, f"{config.feed_forward}(x W₁ + b₁)")
+    hidden = trace[f"{layer}.feed_forward.hidden"][index]
+    order = np.argsort(-hidden, kind="stable")
+    units = [f"#{unit}" for unit in order]
+    yield Stage("Feed-forward, hidden layer, largest first", equation, hidden[order], units)
+    yield Stage("Feed-forward, output", "h W₂ + b₂", trace[f"{layer}.feed_forward.down"][index])
+    yield residual_stage(trace, f"{layer}.feed_forward", index)
     last = "Norm(x)" if config.ends_in_norm else "x"
-    yield Stage(f"After all layers of the {stack}", last, trace[f"{stack}.output"][place])
+    yield Stage(f"After all layers of the {stack}", last, trace[f"{stack}.output"][index])
     if stack == config.stacks[-1]:
-        best = np.argsort(-trace["logits"][place], kind="stable")[:top]
-        names = [piece_text(trace.tokenizer, int(each)) for each in best]
-        yield Stage("Logits", "x Eᵀ" if config.tie_output else "x W", trace["logits"][place][best], names)
-        yield Stage("Probability", "softmax(logits)", trace["probabilities"][place][best], names)
+        best = np.argsort(-trace["logits"][index], kind="stable")[:top]
+        names = [piece_text(trace.tokenizer, int(token)) for token in best]
+        yield Stage("Logits", "x Eᵀ" if config.tie_output else "x W", trace["logits"][index][best], names)
+        yield Stage("Probability", "softmax(logits)", trace["probabilities"][index][best], names)
 
 
-def entering(trace: Trace, kind: Kind, stack: str, place: int) -> Iterator[Stage]:
-    """Text, id, embedding, position."""
+def embedding_stages(trace: Trace, kind: Kind, stack: str, index: int) -> Iterator[Stage]:
+    """Yield text and id, embedding, position, and their sum."""
     config, pieces = trace.config, trace.rows(kind)
-    note = f"{pieces.texts[place]}  →  {pieces.ids[place]:,}"
+    note = f"{pieces.texts[index]}  →  {pieces.ids[index]:,}"
     yield Stage("Text and id", f"one of {config.vocab:,} pieces", np.zeros(0), note=note)
     scaled = f"E[id] · √{config.d_model}" if config.scale_embeddings else "E[id]"
-    yield Stage("Embedding", scaled, trace[f"{stack}.embedding.token"][place])
+    yield Stage("Embedding", scaled, trace[f"{stack}.embedding.token"][index])
     name = f"{stack}.embedding.position"
     if name in trace.arrays:
-        yield Stage("Position", f"PE({place + config.position_offset})", trace[name][place])
-    yield Stage("Sum", "embedding + position", trace[f"{stack}.embedding.sum"][place])
+        yield Stage("Position", f"PE({index + config.position_offset})", trace[name][index])
+    yield Stage("Sum", "embedding + position", trace[f"{stack}.embedding.sum"][index])
 
 
-def before(trace: Trace, stack: str, chosen: Head) -> str:
-    """The array that a sublayer reads."""
+def sublayer_input(trace: Trace, stack: str, chosen: Head) -> str:
+    """Return the name of the array that the attention sublayer of this head takes as input."""
     config = trace.config
     roles = ["self_attention", *(["cross_attention"] if has_cross_attention(config, stack) else []), "feed_forward"]
-    order = [f"{stack}.layers.{layer}.{role}" for layer in range(chosen.layer + 1) for role in roles]
-    index = order.index(chosen.place)
+    sublayers = [f"{stack}.layers.{layer}.{role}" for layer in range(chosen.layer + 1) for role in roles]
+    index = sublayers.index(chosen.module_path)
     if index == 0:
         return f"{stack}.embedding.norm" if config.embedding_norm else f"{stack}.embedding.sum"
-    return f"{order[index - 1]}_norm" if config.norm_position == "post" else f"{order[index - 1]}.residual"
+    previous = sublayers[index - 1]
+    return f"{previous}_norm" if config.norm_position == "post" else f"{previous}.residual"
 
 
-def looking(trace: Trace, chosen: Head, place: int) -> Iterator[Stage]:
-    """Queries, keys and values; scores, mask, softmax, and what they bring.
+def attention_stages(trace: Trace, chosen: Head, index: int) -> Iterator[Stage]:
+    """Yield query, key and value, then scores, mask, weights, and the output of the head and of all heads.
 
     Scores, mask and weights are in one order, that of the weights, so that their bars can be compared.
     """
-    config, at, head = trace.config, chosen.place, chosen.head
+    config, name, head = trace.config, chosen.module_path, chosen.head
     if config.norm_position == "pre":
-        yield Stage("Norm", "Norm(x)", trace[f"{at}_norm"][place])
-    looked = trace.columns(chosen.kind).texts
-    weights = trace[f"{at}.weights"][head, place]
-    most = int(weights.argmax())
-    shared = head // (config.heads // config.groups)
-    suffix = "_rotated" if f"{at}.query_rotated" in trace.arrays else ""
-    yield Stage("Query", "q = x W_Q", trace[f"{at}.query{suffix}"][head, place])
-    m = "m" if chosen.kind == "cross" else "x"  # cross-attention looks at the memory
-    yield Stage(f"Key of “{looked[most]}”", f"k = {m} W_K", trace[f"{at}.key{suffix}"][shared, most])
-    yield Stage(f"Value of “{looked[most]}”", f"v = {m} W_V", trace[f"{at}.value"][shared, most])
-    forms = {"additive": "wᵀ tanh(q + k)", "cosine": f"cos(q, k) · √{config.d_head}"}
-    form = forms.get(config.compatibility, f"q · k / √{config.d_head}")
+        yield Stage("Norm", "Norm(x)", trace[f"{name}_norm"][index])
+    columns = trace.columns(chosen.kind).texts
+    weights = trace[f"{name}.weights"][head, index]
+    strongest = int(weights.argmax())
+    kv_head = head // (config.heads // config.groups)
+    suffix = "_rotated" if f"{name}.query_rotated" in trace.arrays else ""
+    yield Stage("Query", "q = x W_Q", trace[f"{name}.query{suffix}"][head, index])
+    m = "m" if chosen.kind == "cross" else "x"  # cross-attention takes keys and values from the memory
+    yield Stage(f"Key of “{columns[strongest]}”", f"k = {m} W_K", trace[f"{name}.key{suffix}"][kv_head, strongest])
+    yield Stage(f"Value of “{columns[strongest]}”", f"v = {m} W_V", trace[f"{name}.value"][kv_head, strongest])
+    equations = {"additive": "wᵀ tanh(q + k)", "cosine": f"cos(q, k) · √{config.d_head}"}
+    equation = equations.get(config.compatibility, f"q · k / √{config.d_head}")
     order = np.argsort(-weights, kind="stable")
-    names = [looked[column] for column in order]
-    yield Stage("Scores, largest weight first", form, trace[f"{at}.scores"][head, place][order], names)
-    masked = trace[f"{at}.masked_scores"][head, place][order]
-    hidden = int(np.isinf(masked).sum())
-    note = f"{hidden} of {len(masked)} pieces hidden" if hidden else "nothing is hidden here"
+    names = [columns[column] for column in order]
+    yield Stage("Scores, largest weight first", equation, trace[f"{name}.scores"][head, index][order], names)
+    masked = trace[f"{name}.masked_scores"][head, index][order]
+    count = int(np.isinf(masked).sum())
+    note = f"{count} of {len(masked)} pieces masked" if count else "nothing is masked here"
     yield Stage("Mask, in the same order", "−∞ where it may not look", masked, names, note)
     yield Stage("Weights, largest first", "softmax(scores)", weights[order], names)
-    yield Stage("What the head found", "Σ weight · v", trace[f"{at}.heads"][head, place])
-    yield Stage("All heads together", "concat(heads) W_O", trace[f"{at}.output"][place])
+    yield Stage("Output of the head", "Σ weight · v", trace[f"{name}.heads"][head, index])
+    yield Stage("All heads together", "concat(heads) W_O", trace[f"{name}.output"][index])
 
 
-def leaving(trace: Trace, at: str, place: int) -> Iterator[Stage]:
+def residual_stage(trace: Trace, name: str, index: int) -> Stage:
+    """Return the stage that adds a sublayer's output to its input."""
     if trace.config.norm_position == "post":
-        yield Stage("Residual and norm", "Norm(x + sublayer(x))", trace[f"{at}_norm"][place])
-    else:
-        yield Stage("Residual", "x + sublayer(Norm(x))", trace[f"{at}.residual"][place])
+        return Stage("Residual and norm", "Norm(x + sublayer(x))", trace[f"{name}_norm"][index])
+    return Stage("Residual", "x + sublayer(Norm(x))", trace[f"{name}.residual"][index])

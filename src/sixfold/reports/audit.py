@@ -1,4 +1,4 @@
-"""The page of an audit: what was found, the worst lines, and the shape of the corpus."""
+"""The page of an audit: what was found, the worst lines of each kind, and the shape of the corpus."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from sixfold.reports.charts import Series, histogram, lines
-from sixfold.reports.page import Section, figures, folded, note, render, side_by_side, table
+from sixfold.reports.page import Section, collapsible, key_values, note, render, side_by_side, table
 
-LISTED = 200  # lines of each kind that the page names; doctor.json has them all
+MAX_LINES = 200  # of each kind that the page lists; doctor.json has all of them
 
 
 def audit_page(facts: Mapping[str, Any]) -> str:
-    """From what `Audit.to_dict` and the estimate of training say."""
-    found = [fact for fact in facts["findings"] if fact["count"]]
+    """Return the page of `sixfold doctor`; `facts` is `Audit.to_dict` with the estimate of training added."""
+    findings = [finding for finding in facts["findings"] if finding["count"]]
     rows = [
-        [fact["name"], f"{fact['count']:,}", f"{fact['share']:.2%}", fact["what"], fact["advice"]] for fact in found
+        [finding["name"], f"{finding['count']:,}", f"{finding['share']:.2%}", finding["what"], finding["advice"]]
+        for finding in findings
     ]
     alignment = facts["alignment"]
-    summary = figures(
+    summary = key_values(
         {
             "pairs": f"{facts['pairs']:,}",
             "better left out": f"{facts['condemned'] / max(facts['pairs'], 1):.1%}",
@@ -26,15 +27,15 @@ def audit_page(facts: Mapping[str, Any]) -> str:
             "pairs told from unrelated": f"{alignment['area']:.1%}",
         }
     )
-    told = note(
-        f"Told from unrelated: how often a pair of this corpus scores better than texts put together at random, "
+    explanation = note(
+        f"Told from unrelated: how often a pair of this corpus scores better than two texts paired at random, "
         f"learnt from {alignment['learnt_from']:,} pairs; {alignment['judged']:.1%} have enough known words for it."
     )
     sections = [
-        Section("In short", [summary, told, *facts["remarks"]]),
-        Section("Findings", [table(["kind", "pairs", "share", "what", "what to do"], rows, fold=len(rows))]),
-        Section("The worst of each", [_worst(fact) for fact in found] or ["Nothing was found."]),
-        Section("Its shape", [_shape(facts["histograms"])]),
+        Section("In short", [summary, explanation, *facts["remarks"]]),
+        Section("Findings", [table(["kind", "pairs", "share", "what", "what to do"], rows, visible_rows=len(rows))]),
+        Section("The worst of each", [_worst_lines(finding) for finding in findings] or ["Nothing was found."]),
+        Section("Shape of the corpus", [_histograms(facts["histograms"])]),
         Section("Training on it", [facts["training"]["says"]]),
     ]
     title = f"{' and '.join(facts['corpus']['files'])}"
@@ -43,15 +44,18 @@ def audit_page(facts: Mapping[str, Any]) -> str:
     )
 
 
-def _worst(fact: Mapping[str, Any]) -> str:
-    order = sorted(range(fact["count"]), key=lambda place: -fact["scores"][place])[:LISTED]
-    notes = fact.get("notes", [""] * fact["count"])
-    rows = [[fact["lines"][place], fact["scores"][place], notes[place]] for place in order]
-    quoted = table([fact["name"]], [[example] for example in fact["examples"]])
-    return type(quoted)(quoted + folded(f"lines, the worst first ({len(rows)})", table(["line", "score", ""], rows)))
+def _worst_lines(finding: Mapping[str, Any]) -> str:
+    """Return examples of a finding, and a collapsible table of its lines, the highest scores first."""
+    order = sorted(range(finding["count"]), key=lambda index: -finding["scores"][index])[:MAX_LINES]
+    notes = finding.get("notes", [""] * finding["count"])
+    rows = [[finding["lines"][index], finding["scores"][index], notes[index]] for index in order]
+    examples = table([finding["name"]], [[example] for example in finding["examples"]])
+    listing = collapsible(f"lines, the worst first ({len(rows)})", table(["line", "score", ""], rows))
+    return type(examples)(examples + listing)
 
 
-def _shape(histograms: Mapping[str, Any]) -> str:
+def _histograms(histograms: Mapping[str, Any]) -> str:
+    """Return a histogram of each quantity; those of alignment scores share one line chart."""
     plots = []
     for name, bars in histograms.items():
         if not name.startswith("alignment"):

@@ -1,4 +1,4 @@
-"""A page for a person to read: one HTML file that asks for nothing beyond itself, in light and in dark."""
+"""Building blocks of a report: one self-contained HTML file that loads nothing, with a light and a dark style."""
 
 from __future__ import annotations
 
@@ -11,41 +11,42 @@ from pathlib import Path
 from sixfold import files
 from sixfold.errors import ConfigError
 
-FOLD = 12  # rows of a table that are seen at once; the rest opens on a click
-# No scripts, no fonts, no pictures from elsewhere: what is in the data cannot reach out, whatever it says.
+VISIBLE_ROWS = 12  # of a table; the rest opens on a click
+# No scripts, fonts or pictures from elsewhere: text of the data cannot load anything, whatever it contains.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _NUMBER = re.compile(r"[-+−<>≈]?\d[\d,.]*(?:e-?\d+)?(?:[  ]?[%×a-zA-Z/²]{1,7})?(?: ± [\d.,]+|–\d[\d,.]*)?|–")
 
 
 class Markup(str):
-    """HTML that this module or `charts` made. Every other string is text, and is escaped."""
+    """HTML that this module or `charts` has built. Every other string is text and gets escaped."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands under it."""
+    """A heading and the parts below it."""
 
     title: str
     parts: Sequence[str]  # text becomes a paragraph
 
 
 def escape(value: object) -> Markup:
-    """Text as HTML shows it; what is HTML already stays."""
+    """Return a text escaped for HTML; Markup is returned as it is."""
     if isinstance(value, Markup):
         return value
-    # NUL and its like are not allowed in HTML at all, not even escaped.
+    # Control characters are not allowed in HTML at all, not even escaped.
     return Markup(html.escape(re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]", "�", str(value))))
 
 
 def element(name: str, *content: object, **attributes: object) -> Markup:
-    """`<name attribute="…">…</name>`; `class_` and `stroke_width` stand for names that Python cannot have."""
-    words = [f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"' for key, value in attributes.items()]
-    return Markup(f"<{name}{''.join(words)}>{''.join(map(escape, content))}</{name}>")
+    """Return `<name attribute="…">…</name>`. Write `class_` for class and `stroke_width` for stroke-width."""
+    pairs = [f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"' for key, value in attributes.items()]
+    return Markup(f"<{name}{''.join(pairs)}>{''.join(map(escape, content))}</{name}>")
 
 
-def joined(*parts: object) -> Markup:
+def concatenate(*parts: object) -> Markup:
+    """Return parts one after another; those that are text get escaped."""
     return Markup("".join(map(escape, parts)))
 
 
@@ -54,7 +55,7 @@ def paragraph(*content: object) -> Markup:
 
 
 def note(*content: object) -> Markup:
-    """Small print: signatures, where a figure comes from."""
+    """Return a paragraph in small print, for signatures and sources of numbers."""
     return element("p", *content, class_="note")
 
 
@@ -62,22 +63,23 @@ def code(text: str) -> Markup:
     return element("pre", element("code", text), tabindex=0)
 
 
-def figures(values: Mapping[str, str]) -> Markup:
-    """Key figures, large, each over its name."""
+def key_values(values: Mapping[str, str]) -> Markup:
+    """Return the most important values of a page in large type, each above its name."""
     cells = [element("div", element("dt", name), element("dd", value)) for name, value in values.items()]
     return element("dl", *cells, class_="figures")
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[object]], fold: int = FOLD) -> Markup:
-    """Columns of numbers stand on the right; rows beyond `fold` open on a click."""
-    if len(rows) > fold + 2:
-        more = f"{len(rows) - fold} more of {len(rows):,}"
-        return joined(table(head, rows[:fold]), folded(more, table(head, rows[fold:], fold=len(rows))))
-    kinds = ["number" if all(map(_is_number, column)) else "" for column in zip(*rows, strict=True)]
-    kinds = kinds or [""] * len(head)
-    titles = [element("th", title, scope="col", class_=kind) for title, kind in zip(head, kinds, strict=True)]
+def table(head: Sequence[str], rows: Sequence[Sequence[object]], visible_rows: int = VISIBLE_ROWS) -> Markup:
+    """Return a table. Columns of numbers are aligned to the right; rows beyond `visible_rows` open on a click."""
+    if len(rows) > visible_rows + 2:
+        summary = f"{len(rows) - visible_rows} more of {len(rows):,}"
+        rest = table(head, rows[visible_rows:], visible_rows=len(rows))
+        return concatenate(table(head, rows[:visible_rows]), collapsible(summary, rest))
+    classes = ["number" if all(map(_is_number, column)) else "" for column in zip(*rows, strict=True)]
+    classes = classes or [""] * len(head)
+    titles = [element("th", title, scope="col", class_=name) for title, name in zip(head, classes, strict=True)]
     lines = [
-        element("tr", *(element("td", cell, class_=kind, dir="auto") for cell, kind in zip(row, kinds, strict=True)))
+        element("tr", *(element("td", cell, class_=name, dir="auto") for cell, name in zip(row, classes, strict=True)))
         for row in rows
     ]
     body = element("table", element("thead", element("tr", *titles)), element("tbody", *lines))
@@ -89,24 +91,24 @@ def _is_number(cell: object) -> bool:
     return not isinstance(text, str) or not text or bool(_NUMBER.fullmatch(text))
 
 
-def folded(summary: str, *parts: object) -> Markup:
-    """Shut until a person opens it."""
+def collapsible(summary: str, *parts: object) -> Markup:
+    """Return parts that are hidden until the reader clicks on the summary."""
     return element("details", element("summary", summary), *parts)
 
 
-def entries(lines: Sequence[tuple[str, object]]) -> Markup:
-    """Names and texts, one under the other: a sentence, its reference and its translations."""
-    rows = [joined(element("dt", name), element("dd", text, dir="auto")) for name, text in lines]
+def definition_list(lines: Sequence[tuple[str, object]]) -> Markup:
+    """Return names and texts, one below the other: a sentence, its reference and its translations."""
+    rows = [concatenate(element("dt", name), element("dd", text, dir="auto")) for name, text in lines]
     return element("dl", *rows, class_="entries")
 
 
 def side_by_side(*parts: object) -> Markup:
-    """As many in a row as there is room for; one under the other on a phone."""
+    """Return parts in a grid: as many in a row as fit; one below the other on a phone."""
     return element("div", *parts, class_="grid")
 
 
 def render(title: str, subtitle: str, sections: Sequence[Section]) -> str:
-    """The whole page."""
+    """Return the complete HTML page."""
     body = [
         element(
             "section",
@@ -127,7 +129,7 @@ def render(title: str, subtitle: str, sections: Sequence[Section]) -> str:
 
 
 def make_folder(out: Path) -> None:
-    """For pages and what goes with them; asked for before any work is done."""
+    """Create a folder for a report. Call it before long work, so that a bad path is found at once."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -135,13 +137,13 @@ def make_folder(out: Path) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """The whole file or nothing."""
+    """Write a text file atomically: the complete file or nothing."""
     with files.atomic(path) as file:
         file.write(text.encode())
 
 
-# One type scale (13, 15, 18, 28 px), one accent. The colours of the series differ in lightness too, so that they can
-# be told apart in grey; charts add dashes for those who cannot see colour at all.
+# One type scale (13, 15, 18, 28 px), one accent. The colours of the series also differ in lightness, so that they can
+# be distinguished in grey; charts add dashes for readers who cannot see colours.
 STYLE = """
 :root{--paper:#fcfcfa;--card:#fff;--ink:#1c2024;--soft:#5d666e;--line:#e3e4df;--accent:#2d3f9e;
 --series-1:#2d3f9e;--series-2:#c8553d;--series-3:#2a9d8f;--series-4:#d79a2b;--series-5:#7d8791;--series-6:#8e3b7c}

@@ -1,4 +1,4 @@
-"""What a run has left in its folder so far, whether it has ended, is still going or was killed; read without torch."""
+"""The files that a training run has written so far, even if it is still running or was killed; read without torch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sixfold.config import to_dict
 from sixfold.data.cleaning import Report
 from sixfold.data.corpus import Corpus
 from sixfold.errors import DataError, SixfoldError
-from sixfold.evaluation.systems import TestSet, names_of
+from sixfold.evaluation.systems import TestSet, short_names
 from sixfold.presets import PRESETS, preset
 from sixfold.recipe import set_name
 from sixfold.reports.charts import Series
@@ -23,68 +23,72 @@ from sixfold.text.lines import read_lines
 
 
 @dataclass(frozen=True)
-class ScoredSet:
-    """A dev or test set as the finished model translated it; where its texts are gone, `missing` says why."""
+class TranslatedSet:
+    """A dev or test set as the finished model translated it; without its texts, `problem` says why they are missing."""
 
     name: str
     translations: Sequence[str]
     texts: TestSet | None
-    missing: str = ""
+    problem: str = ""
 
 
 @dataclass(frozen=True)
-class Record:
-    """The files of a run, read as far as they are there."""
+class RunRecord:
+    """The contents of a run's folder; files that do not exist yet are empty here."""
 
     name: str
     folder: Path
-    known: Mapping[str, Any]  # run.json
-    metrics: Sequence[Mapping[str, Any]]
-    samples: Sequence[Mapping[str, Any]]
-    card: Mapping[str, Any]  # of the finished model, or the best so far
+    run: Mapping[str, Any]  # run.json
+    metrics: Sequence[Mapping[str, Any]]  # rows of metrics.jsonl
+    samples: Sequence[Mapping[str, Any]]  # rows of samples.jsonl
+    card: Mapping[str, Any]  # of the finished model, or of the best so far
     progress: Mapping[str, Any]  # of the newest checkpoint
     cleaning: Report | None
-    findings: Sequence[Mapping[str, Any]]  # of the doctor
-    sets: Sequence[ScoredSet]
+    findings: Sequence[Mapping[str, Any]]  # of doctor.json
+    sets: Sequence[TranslatedSet]
 
     @property
     def finished(self) -> bool:
-        return bool(self.known.get("finished"))
+        return bool(self.run.get("finished"))
 
     @property
     def step(self) -> int:
+        """The last step that was logged."""
         return int(max((row["step"] for row in self.metrics), default=0))
 
     @property
     def steps(self) -> int:
+        """The number of steps that the run is to take."""
         return int(self.config.get("training.steps", 0))
 
     @property
     def languages(self) -> tuple[str, str]:
-        named = self.known["asked"].get("languages", {})
-        return str(named.get("source", "")), str(named.get("target", ""))
+        """The codes of source and target language; an empty text where one is not known."""
+        return recorded_languages(self.run)
 
     @property
     def config(self) -> dict[str, Any]:
-        """Every setting by its dotted name."""
-        return dotted(self.known.get("config", {}))
+        """Every setting by its dotted name, such as "training.steps"."""
+        return dotted(self.run.get("config", {}))
 
     @property
     def preset(self) -> str:
-        named = self.known.get("preset", "")
-        return named if named in PRESETS else "base"
+        name = self.run.get("preset", "")
+        return name if name in PRESETS else "base"
 
     @property
     def changes(self) -> dict[str, tuple[Any, Any]]:
-        """Settings that are not those of the preset: its value and this run's."""
-        usual = dotted(json.loads(json.dumps(to_dict(preset(self.preset)))))
+        """Settings that differ from the preset: the preset's value and this run's."""
+        defaults = dotted(json.loads(json.dumps(to_dict(preset(self.preset)))))
         return {
-            name: (usual.get(name, "–"), value) for name, value in self.config.items() if usual.get(name, "–") != value
+            name: (defaults.get(name, "–"), value)
+            for name, value in self.config.items()
+            if defaults.get(name, "–") != value
         }
 
     @property
     def cost(self) -> dict[str, Any]:
-        """Hours, tokens and device; before the end, as of the newest checkpoint."""
+        """Hours, tokens and device; of an unfinished run, hours and tokens of the newest checkpoint."""
         if "cost" in self.card:
             return dict(self.card["cost"])
         if not self.progress:
@@ -93,46 +97,49 @@ class Record:
 
     @property
     def speed(self) -> float:
-        """Target tokens a second, the median of what was seen."""
-        seen = sorted(row["tokens_per_s"] for row in self.metrics if row.get("tokens_per_s"))
-        return float(seen[len(seen) // 2]) if seen else 0.0
+        """The median of the logged target tokens a second; 0 where none is logged."""
+        rates = sorted(row["tokens_per_s"] for row in self.metrics if row.get("tokens_per_s"))
+        return float(rates[len(rates) // 2]) if rates else 0.0
 
     def series(self, metric: str, name: str = "") -> Series:
+        """Return a metric over steps, under the run's name unless another is given."""
         rows = [row for row in self.metrics if metric in row]
         return Series(name or self.name, [row["step"] for row in rows], [row[metric] for row in rows])
 
 
 def dotted(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """Return {"a": {"b": 1}} as {"a.b": 1}."""
     return {f"{section}.{key}": value for section, values in tree.items() for key, value in values.items()}
 
 
-def read(folders: Sequence[Path]) -> list[Record]:
-    """Every run, under a name that is its own."""
-    whole = [folder.absolute() for folder in folders]
-    return [read_one(folder, name) for folder, name in zip(folders, names_of(whole), strict=True)]
+def read_runs(folders: Sequence[Path]) -> list[RunRecord]:
+    """Return every run, each under a short name that no other has."""
+    names = short_names([folder.absolute() for folder in folders])
+    return [read_run(folder, name) for folder, name in zip(folders, names, strict=True)]
 
 
-def read_one(folder: Path, name: str) -> Record:
-    known = read_json(folder / "run.json")
-    if not isinstance(known, dict) or not isinstance(known.get("asked"), dict):
+def read_run(folder: Path, name: str) -> RunRecord:
+    """Return the record of one run; raise a DataError if the folder is not that of a run."""
+    run = read_json(folder / "run.json")
+    if not isinstance(run, dict) or not isinstance(run.get("asked"), dict):
         state = "it has not begun to train" if (folder / "data").is_dir() else "there is no run.json that can be read"
         raise DataError(f"{folder}: expected the folder of a run; {state}", "name the --output of sixfold train")
-    return Record(
+    return RunRecord(
         name=name,
         folder=folder,
-        known=known,
+        run=run,
         metrics=[row for row in json_lines(folder / "metrics.jsonl") if isinstance(row.get("step"), int)],
         samples=[row for row in json_lines(folder / "samples.jsonl") if isinstance(row.get("samples"), list)],
         card=read_card(folder),
         progress=read_progress(folder),
         cleaning=read_cleaning(folder),
         findings=read_findings(folder),
-        sets=list(read_sets(folder, known)),
+        sets=list(read_sets(folder, run)),
     )
 
 
 def read_json(path: Path) -> Any:
-    """None where there is nothing that can be read: a run may be writing it, or was killed at it."""
+    """Return a JSON file, or None if it cannot be read: a run may be writing it, or was killed while writing."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -140,7 +147,7 @@ def read_json(path: Path) -> Any:
 
 
 def json_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a file; the last line of a killed run may be half a line."""
+    """Yield the JSON objects of a file, one a line. Lines that are not objects are skipped: the last may be cut off."""
     if path.is_file():
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             with suppress(ValueError, RecursionError):
@@ -150,6 +157,7 @@ def json_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def read_card(folder: Path) -> Mapping[str, Any]:
+    """Return the card of the finished model, or of the best so far; empty where no model can be read."""
     for path in (folder / "model.safetensors", *sorted(folder.glob("best-*.safetensors"), reverse=True)):
         with suppress(SixfoldError, OSError):
             return modelfile.load(path, verify=False).card
@@ -157,6 +165,7 @@ def read_card(folder: Path) -> Mapping[str, Any]:
 
 
 def read_progress(folder: Path) -> Mapping[str, Any]:
+    """Return the progress that the newest readable checkpoint recorded: seconds and tokens."""
     for path in sorted((folder / "checkpoints").glob("step-*.safetensors"), reverse=True):
         with suppress(SixfoldError, OSError, ValueError):
             progress = json.loads(tensorfile.read(path, verify=False)[1].get("progress", "{}"))
@@ -172,9 +181,10 @@ def read_cleaning(folder: Path) -> Report | None:
 
 
 def read_findings(folder: Path) -> list[Mapping[str, Any]]:
+    """Return the findings of doctor.json that found something."""
     doctor = read_json(folder / "doctor.json")
     findings = doctor.get("findings") if isinstance(doctor, dict) else None
-    # The lines that it condemns are for `sixfold clean`, and may be millions.
+    # Line numbers are left out: they are for `sixfold clean`, and may be millions.
     return [
         {key: value for key, value in finding.items() if isinstance(value, (str, int, float))}
         for finding in (findings if isinstance(findings, list) else [])
@@ -182,39 +192,50 @@ def read_findings(folder: Path) -> list[Mapping[str, Any]]:
     ]
 
 
-def read_sets(folder: Path, known: Mapping[str, Any]) -> Iterator[ScoredSet]:
-    """What was translated at the end, with the texts if they are still there and still the same."""
+def read_sets(folder: Path, run: Mapping[str, Any]) -> Iterator[TranslatedSet]:
+    """Yield the sets that were translated at the end, with their texts if these exist and have not changed."""
     for path in sorted(folder.glob("*.translated.txt")):
         name = path.name.removesuffix(".translated.txt")
         translations = list(read_lines(path))
-        whole, language, back = whole_set(known, name)
+        corpus_name, language, is_backward = split_set_name(run, name)
         try:
-            pairs = set_pairs(folder, known, whole, len(translations))
+            pairs = set_pairs(folder, run, corpus_name, len(translations))
         except DataError as error:
-            yield ScoredSet(name, translations, None, str(error))
+            yield TranslatedSet(name, translations, None, str(error))
             continue
-        sources, references = ([pair[side] for pair in pairs] for side in ((1, 0) if back else (0, 1)))
-        yield ScoredSet(name, translations, TestSet(sources, references, [""] * len(pairs), language))
+        sources, references = ([pair[side] for pair in pairs] for side in ((1, 0) if is_backward else (0, 1)))
+        yield TranslatedSet(name, translations, TestSet(sources, references, [""] * len(pairs), language))
 
 
-def whole_set(known: Mapping[str, Any], name: str) -> tuple[str, str, bool]:
-    """Of a set that was translated: its name, the language it was translated into, and whether that is its source."""
-    languages = known["asked"].get("languages", {})
-    one, other = str(languages.get("source", "")), str(languages.get("target", ""))
-    if known.get("config", {}).get("data", {}).get("both_ways"):
-        for source, target in ((one, other), (other, one)):
-            if name.endswith(set_name("", source, target)):
-                return name.removesuffix(set_name("", source, target)), target, source == other
-    return name, other, False
+def recorded_languages(run: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the codes of source and target language in run.json; an empty text where one is missing."""
+    languages = run["asked"].get("languages", {})
+    return str(languages.get("source", "")), str(languages.get("target", ""))
 
 
-def set_pairs(folder: Path, known: Mapping[str, Any], name: str, count: int) -> list[tuple[str, str]]:
-    """From the files that run.json names, or from what was split off the corpus."""
-    files = known.get("sets", {}).get(name)
+def split_set_name(run: Mapping[str, Any], name: str) -> tuple[str, str, bool]:
+    """Return the corpus of a translated set, the language it was translated into, and whether that is backward.
+
+    A run that learns both directions translates each set twice, backward from target to source.
+    """
+    source, target = recorded_languages(run)
+    if run.get("config", {}).get("data", {}).get("both_ways"):
+        for origin, goal in ((source, target), (target, source)):
+            if name.endswith(set_name("", origin, goal)):
+                return name.removesuffix(set_name("", origin, goal)), goal, origin == target
+    return name, target, False
+
+
+def set_pairs(folder: Path, run: Mapping[str, Any], name: str, count: int) -> list[tuple[str, str]]:
+    """Return the pairs of a set, from the files that run.json names, or from the dev set split off the corpus.
+
+    Raise a DataError if they have changed, or if there are not `count` of them.
+    """
+    files = run.get("sets", {}).get(name)
     if files:
         corpus = Corpus(name, tuple(map(Path, files["files"])), columns=tuple(files.get("columns", ())))
-        before = next((entry for key, entry in known["asked"]["corpora"].items() if is_set(key, name)), None)
-        if before and before[0] != corpus.digest():
+        recorded = next((entry for key, entry in run["asked"]["corpora"].items() if is_set(key, name)), None)
+        if recorded and recorded[0] != corpus.digest():
             raise DataError(f"{corpus.files[0]}: has changed since the run read it")
         pairs = [(pair.source, pair.target) for pair in corpus.pairs()]
         if len(pairs) == count:
@@ -223,17 +244,9 @@ def set_pairs(folder: Path, known: Mapping[str, Any], name: str, count: int) -> 
         split = read_json(path)
         if isinstance(split, list) and len(split) == count:
             return [(str(source), str(reference)) for source, reference in split]
-    raise DataError(f"{name}: the run does not say where its {count:,} sentences are")
+    raise DataError(f"{name}: the run does not record where its {count:,} sentences are")
 
 
 def is_set(key: str, name: str) -> bool:
-    """Whether `test 1 (news)` is the set called news."""
+    """Return whether `key`, such as "test 1 (news)", is the set called `name`."""
     return re.fullmatch(rf"(?:dev|test) \d+ \({re.escape(name)}\)", key) is not None
-
-
-def duration(seconds: float) -> str:
-    """3 h 20 min, 5 min 10 s or 8 s."""
-    whole = round(seconds)
-    if whole >= 3600:
-        return f"{whole // 3600} h {whole % 3600 // 60} min"
-    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"

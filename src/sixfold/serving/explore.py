@@ -11,8 +11,8 @@ from sixfold.explorer.beam import free_run, search_tree
 from sixfold.explorer.explore import Explorer
 from sixfold.explorer.heads import Head
 from sixfold.explorer.influence import aligners, influence
-from sixfold.explorer.merges import merges
-from sixfold.explorer.trace import Trace, told
+from sixfold.explorer.merges import merge_stages
+from sixfold.explorer.trace import Trace, step_to_dict
 from sixfold.serving.api import REFUSALS
 from sixfold.serving.desk import Desk
 from sixfold.serving.explore_schema import ArraysAsked, BeamAsked, ExploreAsked
@@ -53,7 +53,7 @@ class Explore:
 
         def run(trace: Trace) -> dict[str, Any]:
             steps = free_run(trace, asked.top)
-            return {"steps": [told(step) for step in steps]}
+            return {"steps": [step_to_dict(step) for step in steps]}
 
         return Json(await self._of_trace(asked, request, run))
 
@@ -72,7 +72,9 @@ class Explore:
 
         def split(trace: Trace) -> dict[str, Any]:
             sides = {"source": trace.text, "target": trace.translation}
-            return {side: [each._asdict() for each in merges(trace.tokenizer, text)] for side, text in sides.items()}
+            return {
+                side: [each._asdict() for each in merge_stages(trace.tokenizer, text)] for side, text in sides.items()
+            }
 
         return Json(await self._of_trace(asked, request, split))
 

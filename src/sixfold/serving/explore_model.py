@@ -10,9 +10,9 @@ from fastapi import APIRouter, Request, Response
 
 from sixfold import tensorfile
 from sixfold.config import to_dict
-from sixfold.explorer.embeddings import neighbours, plane, similar, similar_sentences
-from sixfold.explorer.masks import masks
-from sixfold.explorer.positions import position_table
+from sixfold.explorer.embeddings import neighbours, pca_projection, similar, similar_sentences
+from sixfold.explorer.forward import position_table
+from sixfold.explorer.masks import batch_masks
 from sixfold.modelfile import ModelFile
 from sixfold.serving.api import REFUSALS
 from sixfold.serving.desk import Desk
@@ -45,7 +45,7 @@ class Inside:
 
         def make(direction: Direction) -> dict[str, Any]:
             eos = direction.engine.config.eos
-            return masks(direction.tokenizer, asked.texts, direction.tag, eos=eos, most=LONGEST).to_dict()
+            return batch_masks(direction.tokenizer, asked.texts, direction.tag, eos=eos, max_pieces=LONGEST).to_dict()
 
         return Json(await self._of(asked, request, asked.texts, make))
 
@@ -79,7 +79,7 @@ class Inside:
         """Words on a map: the first two principal components of their vectors."""
 
         def find(direction: Direction) -> dict[str, Any]:
-            places = plane(direction.file, asked.words).tolist()
+            places = pca_projection(direction.file, asked.words).tolist()
             return {
                 "points": [{"text": word, "x": x, "y": y} for word, (x, y) in zip(asked.words, places, strict=True)]
             }

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from sixfold import files
 from sixfold.data.cleaned import Advance
-from sixfold.reports.run_record import duration
+from sixfold.reports.formatting import format_duration
 from sixfold.training.interrupt import Interrupt
 from sixfold.training.tensorboard import EventFile
 
@@ -85,7 +85,7 @@ class StepLine:
             return
         self.display.last_line = now
         pace = (now - self.started) / max(1, step - self.first)
-        self.display.say(f"step {step:,} of {steps:,} · {text} · {duration((steps - step) * pace)} left")
+        self.display.say(f"step {step:,} of {steps:,} · {text} · {format_duration((steps - step) * pace)} left")
 
 
 class Log:

@@ -18,7 +18,7 @@ from sixfold.model.precision import library_settings
 from sixfold.modelfile import ModelFile, Shortlist
 from sixfold.recipe import Recipe, changed, of_files
 from sixfold.reports import page, run_record
-from sixfold.reports.training import report_page
+from sixfold.reports.training import training_page
 from sixfold.training import translation_inputs
 from sixfold.training.display import Display
 from sixfold.training.distributed import SINGLE_PROCESS, Group, process_group
@@ -143,7 +143,7 @@ def run(
             display.say(line)
         if group.is_leader:
             write_json(out / "run.json", {**run_file, "finished": True, "step": session.state.step, "scores": scores})
-            page.write(out / "report.html", report_page(run_record.read([out])))
+            page.write(out / "report.html", training_page(run_record.read_runs([out])))
         return Outcome(out / "model.safetensors", session.state.step, scores)
 
 

@@ -18,7 +18,7 @@ from sixfold.data.packing import choose_row_lengths, widen
 from sixfold.errors import DataError
 from sixfold.model.transformer import build, load_model, weights_of
 from sixfold.modelfile import ModelFile
-from sixfold.reports.run_record import duration
+from sixfold.reports.formatting import format_duration
 from sixfold.tasks.task import Batch, Task
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.training import checkpoint, defaults
@@ -236,7 +236,7 @@ class TrainingSession:
         log.scalars(self.state.step, {f"dev_{name}": value for name, value in values.items()})
         log.samples(self.state.step, samples)
         seconds = time.monotonic() - started
-        self.display.say(f"step {self.state.step:,}: {summary}{' (best)' if is_better else ''}, {duration(seconds)}")
+        self.display.say(f"step {self.state.step:,}: {summary}{' (best)' if is_better else ''}, {format_duration(seconds)}")
         if self.is_stale and self.state.step < self.config.steps:
             self.display.say(
                 f"ends at step {self.state.step:,} of {self.config.steps:,}: no better in {self.progress.stale} "

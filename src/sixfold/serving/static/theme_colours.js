@@ -2,7 +2,7 @@
 
 /** @typedef {[number, number, number]} Rgb */
 
-// The same anchors as in explorer/colours.py.
+// The same anchors as in explorer/drawing.py.
 /** @type {Record<"light" | "dark", Rgb[]>} */
 const SEQUENTIAL = {
   light: [[255, 255, 255], [214, 222, 245], [150, 170, 226], [84, 104, 196], [38, 46, 130], [16, 18, 66]],

@@ -7,8 +7,7 @@ from sacrebleu.metrics.ter import TER
 from small_systems import sentences
 
 from sixfold.errors import DataError, RequestError
-from sixfold.evaluation.measures import measures, total
-from sixfold.evaluation.neural import comet
+from sixfold.evaluation.metrics import comet, corpus_score, metrics_for
 
 
 def theirs(language):
@@ -22,22 +21,22 @@ def theirs(language):
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_sums_of_counts_give_the_scores_of_sacrebleu(language, count, seed):
     references, hypotheses = sentences(language, seed, count)
-    for name, measure in measures(references, language).items():
+    for name, measure in metrics_for(references, language).items():
         expected = theirs(language)[name].corpus_score(hypotheses, [references])
-        assert total(measure, measure.counts(hypotheses)) == pytest.approx(expected.score, abs=1e-9), name
+        assert corpus_score(measure, measure.counts(hypotheses)) == pytest.approx(expected.score, abs=1e-9), name
 
 
 @pytest.mark.parametrize("hypothesis", ["a x b y c z", "a b x y c z", "a b c x d e", "a b c", "a", "x", ""])
 def test_orders_without_a_match_are_smoothed_as_there(hypothesis):
-    measure = measures(["a b c d e f"], "en")["BLEU"]
+    measure = metrics_for(["a b c d e f"], "en")["BLEU"]
     expected = sacrebleu.corpus_bleu([hypothesis], [["a b c d e f"]]).score
-    assert total(measure, measure.counts([hypothesis])) == pytest.approx(expected)
+    assert corpus_score(measure, measure.counts([hypothesis])) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_signatures_are_those_of_sacrebleu(language):
     references, hypotheses = sentences(language)
-    for name, measure in measures(references, language).items():
+    for name, measure in metrics_for(references, language).items():
         metric = theirs(language)[name]
         metric.corpus_score(hypotheses, [references])
         assert measure.signature == str(metric.get_signature())
@@ -45,24 +44,24 @@ def test_signatures_are_those_of_sacrebleu(language):
 
 def test_a_row_of_counts_is_a_sentence():
     references, hypotheses = sentences("en")
-    measure = measures(references, "en")["chrF"]
+    measure = metrics_for(references, "en")["chrF"]
     expected = [sacrebleu.sentence_chrf(h, [r]).score for h, r in zip(hypotheses, references, strict=True)]
     assert measure.score(measure.counts(hypotheses)) == pytest.approx(expected)
 
 
 def test_nothing_scores_nothing():
-    for name, measure in measures(["one two", "three"], "en").items():
-        assert total(measure, measure.counts(["", ""])) == (100 if name == "TER" else 0)
+    for name, measure in metrics_for(["one two", "three"], "en").items():
+        assert corpus_score(measure, measure.counts(["", ""])) == (100 if name == "TER" else 0)
 
 
 def test_against_nothing_anything_is_wrong():
-    measure = measures(["", ""], "en")["TER"]
+    measure = metrics_for(["", ""], "en")["TER"]
     assert measure.score(np.array([[2.0, 0.0], [0.0, 0.0]])).tolist() == [100, 0]
 
 
 def test_ter_is_left_out_where_words_cannot_be_counted():
-    assert list(measures(["ฉันรักแมว"], "th")) == ["BLEU", "chrF"]
-    assert list(measures(["猫が好き"], "ja")) == ["BLEU", "chrF", "TER"]
+    assert list(metrics_for(["ฉันรักแมว"], "th")) == ["BLEU", "chrF"]
+    assert list(metrics_for(["猫が好き"], "ja")) == ["BLEU", "chrF", "TER"]
 
 
 def test_comet_says_what_it_lacks(tmp_path):

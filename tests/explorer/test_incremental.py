@@ -6,7 +6,7 @@ from small_models import SMALL, in_memory, random_batch, random_model, variants
 
 from sixfold.errors import RequestError
 from sixfold.explorer.forward import forward
-from sixfold.explorer.stepwise import Stepwise
+from sixfold.explorer.incremental import IncrementalDecoder
 
 SINGLE = variants(pairs=False)
 
@@ -16,9 +16,9 @@ def whole_and_stepwise(config, rows=3):
     model = in_memory(config, random_model(config))
     sources, targets, padding = (each.numpy() for each in random_batch(config, rows))
     if config.kind == "decoder":
-        return targets, forward(model, None, targets), Stepwise(model)
+        return targets, forward(model, None, targets), IncrementalDecoder(model)
     whole = forward(model, sources, targets, padding)
-    return targets, whole, Stepwise(model, whole["encoder.output"], padding)
+    return targets, whole, IncrementalDecoder(model, whole["encoder.output"], padding)
 
 
 @pytest.mark.parametrize("kind", ["encoder-decoder", "decoder"])
@@ -41,7 +41,7 @@ def test_what_was_kept_follows_the_rows(name):
 
 def test_a_learned_table_is_a_limit_of_steps_too():
     config = replace(SMALL, kind="decoder", positions="learned", max_length=2)
-    stepper = Stepwise(in_memory(config, random_model(config)))
+    stepper = IncrementalDecoder(in_memory(config, random_model(config)))
     for _ in range(2):
         stepper.step(np.array([5]))
     with pytest.raises(RequestError, match="expected at most 2"):
@@ -53,13 +53,13 @@ def test_candidates_have_their_logits_and_others_none(changes):
     config = replace(SMALL, kind="decoder", **changes)
     model, tokens = in_memory(config, random_model(config)), np.array([5, 7])
     some = np.array([2, 9, 11])
-    logits, every = Stepwise(model, candidates=some).step(tokens), Stepwise(model).step(tokens)
+    logits, every = IncrementalDecoder(model, candidates=some).step(tokens), IncrementalDecoder(model).step(tokens)
     np.testing.assert_allclose(logits[:, some], every[:, some], rtol=1e-5)
     assert np.isneginf(np.delete(logits, some, axis=1)).all()
 
 
 def test_weights_are_unpacked_once():
-    stepper = Stepwise(in_memory(SMALL, random_model(SMALL)), np.zeros((1, 3, SMALL.d_model), np.float32))
+    stepper = IncrementalDecoder(in_memory(SMALL, random_model(SMALL)), np.zeros((1, 3, SMALL.d_model), np.float32))
     stepper.step(np.array([1]))
     unpacked = stepper.weight.cache_info().misses
     stepper.step(np.array([5]))
