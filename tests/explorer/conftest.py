@@ -1,4 +1,4 @@
-"""One model that has learnt something for all these tests, as it takes some seconds, and small ones that have not."""
+"""Trained models, shared by all tests because training takes some seconds, and small models with random weights."""
 
 from dataclasses import replace
 
@@ -12,8 +12,8 @@ from sixfold.text.learn import train_tokenizer
 
 
 @pytest.fixture(scope="session")
-def learned(tmp_path_factory):
-    """Translates word by word."""
+def trained_models(tmp_path_factory):
+    """Paths of models that translate word by word."""
     return shared_models(tmp_path_factory)
 
 
@@ -23,14 +23,17 @@ def tokenizer():
 
 
 @pytest.fixture(scope="session")
-def untaught(tokenizer):
-    """Makes a model that can read, with random weights, and the same in torch; it may long to end."""
+def make_model(tokenizer):
+    """Return a function that makes a model file with random weights, and the same model in torch.
 
-    def make(seed=1, longing=0.0, **changes):
+    `eos_bias` is added to the logit of <eos>, so that translations end earlier.
+    """
+
+    def make(seed=1, eos_bias=0.0, **changes):
         config = tokenizer.fit(replace(SMALL, **{"max_length": 40, "output_bias": True, **changes}))
         model = random_model(config, seed)
         with torch.no_grad():
-            model.output.projection.bias[config.eos] += longing
+            model.output.projection.bias[config.eos] += eos_bias
         return replace(in_memory(config, model), tokenizer=tokenizer), model
 
     return make

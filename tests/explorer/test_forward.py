@@ -26,7 +26,7 @@ SOURCE, TARGET = np.array([[5, 6, 2]]), np.array([[1, 7]])
         ({"source": SOURCE, "target": TARGET, "padding": TARGET > 0}, r"padding: expected .* source, \(1, 3\)"),
     ],
 )  # fmt: skip
-def test_what_the_model_cannot_read_is_refused(model, inputs, message):
+def test_inputs_that_do_not_fit_the_model_are_refused(model, inputs, message):
     with pytest.raises(RequestError, match=message):
         forward(model, **inputs)
 
@@ -39,12 +39,12 @@ def test_a_learned_table_is_a_limit():
         forward(in_memory(config, random_model(config)), target=np.ones((1, 5), int))
 
 
-def test_softmax_of_nothing_is_nothing():
+def test_softmax_of_a_masked_row_is_zero():
     rows = softmax(np.array([[-np.inf, -np.inf], [0.0, -np.inf], [1e4, 1e4]], np.float32))
     np.testing.assert_allclose(rows, [[0, 0], [1, 0], [0.5, 0.5]])
 
 
-def test_log_softmax_knows_what_is_too_small_for_softmax():
+def test_log_softmax_is_finite_where_softmax_underflows():
     np.testing.assert_allclose(log_softmax(np.array([[0, -500, -np.inf]], np.float32)), [[0, -500, -np.inf]])
 
 

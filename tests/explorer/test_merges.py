@@ -28,7 +28,7 @@ def learn(algorithm):
 LEARNED = {algorithm: learn(algorithm) for algorithm in ("bpe", "wordpiece", "unigram")}
 
 
-def joined(words):
+def last_stages(words):
     return [piece for word in words for piece in word.stages[-1]]
 
 
@@ -37,7 +37,7 @@ def joined(words):
 @given(text=TEXTS)
 def test_the_last_stages_are_the_pieces_of_the_text(algorithm, text):
     tokenizer = LEARNED[algorithm]
-    assert joined(merge_stages(tokenizer, text)) == tokenizer.encode_with_offsets(text).tokens
+    assert last_stages(merge_stages(tokenizer, text)) == tokenizer.encode_with_offsets(text).tokens
 
 
 @settings(max_examples=80)
@@ -46,10 +46,10 @@ def test_each_stage_has_one_merge_more(text):
     ranks = module._bpe_of(LEARNED["bpe"]).ranks
     for word in merge_stages(LEARNED["bpe"], text):
         for before, after in zip(word.stages[:-1], word.stages[1:], strict=True):
-            place = next(place for place, piece in enumerate(after) if piece != before[place])
-            assert after == [*before[:place], before[place] + before[place + 1], *before[place + 2 :]]
+            index = next(index for index, piece in enumerate(after) if piece != before[index])
+            assert after == [*before[:index], before[index] + before[index + 1], *before[index + 2 :]]
             possible = [ranks[pair] for pair in pairwise(before) if pair in ranks]
-            assert ranks[before[place], before[place + 1]] == min(possible)
+            assert ranks[before[index], before[index + 1]] == min(possible)
 
 
 def test_a_word_grows_from_its_characters():
@@ -80,30 +80,30 @@ def test_a_foreign_tokeniser_has_its_own_bytes_and_words():
     tokenizer = Tokenizer.from_json(rust.to_str())
     for text in ("the newest cat", "黑猫 saw 🐱"):
         found = merge_stages(tokenizer, text)
-        assert joined(found) == tokenizer.encode_with_offsets(text).tokens
+        assert last_stages(found) == tokenizer.encode_with_offsets(text).tokens
         assert max(len(word.stages) for word in found) > 2
 
 
-def test_what_is_read_as_something_else_is_merged_as_that():
-    plain = LEARNED["bpe"]
-    folding = Tokenizer(plain.rust, "bpe", (), ("貓", "猫"))
-    assert joined(merge_stages(folding, "黑貓")) == folding.encode_with_offsets("黑貓").tokens
-    assert merge_stages(folding, "黑貓") == merge_stages(plain, "黑猫")
+def test_a_normalised_character_is_merged_as_what_it_becomes():
+    tokenizer = LEARNED["bpe"]
+    folding = Tokenizer(tokenizer.rust, "bpe", (), ("貓", "猫"))
+    assert last_stages(merge_stages(folding, "黑貓")) == folding.encode_with_offsets("黑貓").tokens
+    assert merge_stages(folding, "黑貓") == merge_stages(tokenizer, "黑猫")
 
 
-def test_a_tokeniser_is_read_once_and_forgotten_with_it():
+def test_the_merges_of_a_tokeniser_are_parsed_once_and_freed_with_it():
     tokenizer = learn("bpe")
     merge_stages(tokenizer, "the")
-    read, kept = module._bpe_of(tokenizer), weakref.ref(tokenizer)
+    parsed, reference = module._bpe_of(tokenizer), weakref.ref(tokenizer)
     merge_stages(tokenizer, "cat")
-    assert module._bpe_of(tokenizer) is read
+    assert module._bpe_of(tokenizer) is parsed
     del tokenizer
     gc.collect()
-    assert kept() is None
+    assert reference() is None
 
 
-def test_a_text_has_a_longest_length_and_half_a_pair_is_no_crash():
+def test_a_long_text_is_refused_and_a_lone_surrogate_is_replaced():
     with pytest.raises(RequestError, match="text: expected at most 1000 characters; got 1001"):
         merge_stages(LEARNED["bpe"], "a" * 1001)
-    assert joined(merge_stages(LEARNED["bpe"], "a\ud800")) == LEARNED["bpe"].encode_with_offsets("a\ufffd").tokens
+    assert last_stages(merge_stages(LEARNED["bpe"], "a\ud800")) == LEARNED["bpe"].encode_with_offsets("a\ufffd").tokens
     assert merge_stages(LEARNED["bpe"], "") == []

@@ -1,4 +1,4 @@
-"""A trace is what the model computed, by name, with labels that fit; a head that is off is off everywhere."""
+"""A trace has the arrays of the forward pass by name, with fitting labels; a head is switched off everywhere."""
 
 from dataclasses import replace
 
@@ -17,11 +17,11 @@ from sixfold.translation.translator import Translator
 
 
 @pytest.fixture(scope="module")
-def trace(learned):
-    return explore("我爱猫。", model=learned["tagged"], source="zh", target="en")
+def trace(trained_models):
+    return explore("我爱猫。", model=trained_models["tagged"], source="zh", target="en")
 
 
-def test_it_holds_what_the_forward_pass_gives(trace):
+def test_it_contains_the_arrays_of_the_forward_pass(trace):
     assert (trace.translation, trace.languages) == ("I love cats.", ("zh", "en"))
     assert trace.source.texts == ["<en>", "▁", "我", "爱", "猫", "。", "<eos>"]
     assert (trace.target.texts[0], trace.predicted.texts[-1]) == ("<bos>", "<eos>")
@@ -33,7 +33,7 @@ def test_it_holds_what_the_forward_pass_gives(trace):
     assert sixfold.explore is explore
 
 
-def test_rows_sum_to_one_and_what_is_masked_is_exactly_nothing(trace):
+def test_rows_sum_to_one_and_masked_weights_are_exactly_zero(trace):
     for kind, layers in trace.kinds.items():
         weights = trace.attention(kind)
         rows, columns = trace.labels(kind)
@@ -45,69 +45,69 @@ def test_rows_sum_to_one_and_what_is_masked_is_exactly_nothing(trace):
     assert np.array_equal(trace.attention("cross", 0, 1), trace["decoder.layers.0.cross_attention.weights"][1])
 
 
-def test_pieces_are_joined_into_words(learned):
-    found = explore("I love mountains and I", "我", model=learned["tagged"], source="en", target="zh")
-    words, rows, columns = found.by_word("encoder", found.attention("encoder", 0, 0))
+def test_pieces_are_joined_into_words(trained_models):
+    trace = explore("I love mountains and I", "我", model=trained_models["tagged"], source="en", target="zh")
+    words, rows, columns = trace.by_word("encoder", trace.attention("encoder", 0, 0))
     assert {"love", "mountains", "and"} < set(columns)
-    assert len(columns) < len(found.source.texts)
+    assert len(columns) < len(trace.source.texts)
     assert rows == columns
     assert words.shape == (len(rows), len(columns))
     assert np.abs(words.sum(-1) - 1).max() < 1e-6
-    crossed, rows, _ = found.by_word("cross", found.attention("cross", 0, 0))
+    cross, rows, _ = trace.by_word("cross", trace.attention("cross", 0, 0))
     assert rows[-1] == "<eos>"
-    assert np.abs(crossed.sum(-1) - 1).max() < 1e-6
+    assert np.abs(cross.sum(-1) - 1).max() < 1e-6
 
 
-def test_steps_tell_what_was_written_and_what_else_might_have_been(trace):
+def test_steps_have_the_written_piece_and_its_alternatives(trace):
     steps = trace.steps(3)
     assert [step.read for step in steps] == trace.target.texts
     assert [step.wrote for step in steps] == trace.predicted.texts
-    for place, step in enumerate(steps):
-        chances = trace["probabilities"][place]
-        assert step.probability == chances[trace.predicted.ids[place]]
-        assert [choice.probability for choice in step.choices] == sorted(chances, reverse=True)[:3]
-        assert step.rank == (chances > step.probability).sum()
-        assert step.entropy == pytest.approx(-(chances * np.log2(chances + 1e-30)).sum(), abs=1e-4)
-    given = explore("我爱猫。", "you watch dogs!", trace.model, "zh", "en")
-    assert given.translation == "you watch dogs!"
-    assert max(step.rank for step in given.steps()) > 0
+    for index, step in enumerate(steps):
+        probabilities = trace["probabilities"][index]
+        assert step.probability == probabilities[trace.predicted.ids[index]]
+        assert [choice.probability for choice in step.choices] == sorted(probabilities, reverse=True)[:3]
+        assert step.rank == (probabilities > step.probability).sum()
+        assert step.entropy == pytest.approx(-(probabilities * np.log2(probabilities + 1e-30)).sum(), abs=1e-4)
+    forced = explore("我爱猫。", "you watch dogs!", trace.model, "zh", "en")
+    assert forced.translation == "you watch dogs!"
+    assert max(step.rank for step in forced.steps()) > 0
 
 
 def test_a_head_that_is_off_adds_nothing_to_the_output(trace):
     head = Head("encoder", 0, 1)
     off = explore(trace.text, trace.translation, trace.model, "zh", "en", ["encoder.0.1"])
     assert (off.off, trace.off) == ((head,), ())
-    at = f"{head.module_path}."
-    assert np.array_equal(off[f"{at}weights"], trace[f"{at}weights"])
-    kept = trace[f"{at}concatenation"].copy()
-    kept[:, trace.config.d_head : 2 * trace.config.d_head] = 0
-    weight, bias = (trace.model.weight(f"{at}output.{name}") for name in ("weight", "bias"))
-    assert np.allclose(off[f"{at}output"], kept @ weight.T + bias, atol=1e-5)
+    module = f"{head.module_path}."
+    assert np.array_equal(off[f"{module}weights"], trace[f"{module}weights"])
+    concatenation = trace[f"{module}concatenation"].copy()
+    concatenation[:, trace.config.d_head : 2 * trace.config.d_head] = 0
+    weight, bias = (trace.model.weight(f"{module}output.{name}") for name in ("weight", "bias"))
+    assert np.allclose(off[f"{module}output"], concatenation @ weight.T + bias, atol=1e-5)
     assert not np.allclose(off["logits"], trace["logits"], atol=1e-2)
 
 
 @pytest.mark.parametrize("storage", ["float32", "int8"])
-def test_every_engine_leaves_the_same_heads_out(learned, tmp_path, storage):
-    whole = modelfile.load(learned["zh-en"])
+def test_every_engine_leaves_the_same_heads_out(trained_models, tmp_path, storage):
+    whole = modelfile.load(trained_models["zh-en"])
     modelfile.save(tmp_path / "a.safetensors", whole.config, whole.weights(), whole.tokenizer, storage=storage)
     heads = [Head("cross", 0, 0), Head("encoder", 0, 1)]
     file = ablate_heads(modelfile.load(tmp_path / "a.safetensors"), heads)
     source, target = ([*file.tokenizer.encode(text)] for text in ("我爱猫", "I love cats"))
     source.append(file.config.model.eos)
     engine = CpuEngine(file, "float32", 1)
-    (found,) = engine.score([source], [target])
+    (logprobs,) = engine.score([source], [target])
     engine.close()
-    logits = forward(file, np.array([source]), np.array([[file.config.model.bos, *target]]))["probabilities"][0]
-    ours = [np.log(logits[place, token]) for place, token in enumerate([*target, file.config.model.eos])]
-    assert np.allclose(found, ours, atol=2e-4)
+    probabilities = forward(file, np.array([source]), np.array([[file.config.model.bos, *target]]))["probabilities"][0]
+    expected = [np.log(probabilities[index, token]) for index, token in enumerate([*target, file.config.model.eos])]
+    assert np.allclose(logprobs, expected, atol=2e-4)
 
 
 def test_arrays_travel_as_safetensors(trace):
     name = "decoder.layers.0.self_attention.weights"
     whole = load(trace.safetensors([name, "logits"]))
     assert np.array_equal(whole[name], trace[name])
-    may = np.unpackbits(whole["decoder.layers.0.self_attention.mask"], axis=-1)[:, : len(trace.target)]
-    assert np.array_equal(may.astype(bool), np.tri(len(trace.target), dtype=bool))
+    mask = np.unpackbits(whole["decoder.layers.0.self_attention.mask"], axis=-1)[:, : len(trace.target)]
+    assert np.array_equal(mask.astype(bool), np.tri(len(trace.target), dtype=bool))
     half = load(trace.safetensors([name], half=True))
     assert half[name].dtype == np.float16
     assert np.allclose(half[name], trace[name], atol=1e-3)
@@ -120,40 +120,40 @@ def test_arrays_travel_as_safetensors(trace):
     assert np.array_equal(row[key], trace[key])
 
 
-def test_models_of_one_side_can_be_looked_into(untaught):
-    encoder, _ = untaught(kind="encoder")
-    read = explore("a black cat", model=encoder)
-    assert set(read.kinds) == {"encoder"}
-    assert (read.source.texts[0], read.source.texts[-1]) == ("<bos>", "<eos>")
+def test_models_with_one_stack_can_be_explored(make_model):
+    encoder, _ = make_model(kind="encoder")
+    encoded = explore("a black cat", model=encoder)
+    assert set(encoded.kinds) == {"encoder"}
+    assert (encoded.source.texts[0], encoded.source.texts[-1]) == ("<bos>", "<eos>")
     with pytest.raises(RequestError, match="a model with a decoder"):
-        read.steps()
-    decoder, _ = untaught(kind="decoder")
-    wrote = explore("a black cat", model=decoder, off=["decoder.1.2"])
-    assert (set(wrote.kinds), wrote.source) == ({"decoder"}, None)
-    assert wrote.predicted.texts[:-1] == wrote.target.texts[1:]
-    assert len(wrote.steps()) == len(wrote.target)
+        encoded.steps()
+    decoder, _ = make_model(kind="decoder")
+    decoded = explore("a black cat", model=decoder, off=["decoder.1.2"])
+    assert (set(decoded.kinds), decoded.source) == ({"decoder"}, None)
+    assert decoded.predicted.texts[:-1] == decoded.target.texts[1:]
+    assert len(decoded.steps()) == len(decoded.target)
     with pytest.raises(RequestError, match="expected decoder in a model of the kind decoder; got cross"):
         explore("a black cat", model=decoder, off=["cross.1.2"])
 
 
-def test_what_was_asked_last_is_still_known(learned):
-    with Translator(learned["tagged"], "cpu", 1) as translator:
+def test_the_latest_trace_is_kept(trained_models):
+    with Translator(trained_models["tagged"], "cpu", 1) as translator:
         explorer = Explorer(translator, max_bytes=1)
         first = explorer.explore("我爱猫", None, "zh", "en")
         assert explorer.explore("我爱猫", None, "zh", "en") is first
         off = explorer.explore("我爱猫", None, "zh", "en", [Head("cross", 0, 0)])
         assert off is not first
-        assert explorer.explore("我爱猫", None, "zh", "en") is not first  # there was room for one
+        assert explorer.explore("我爱猫", None, "zh", "en") is not first  # only one fits
         explorer.close()
 
 
-def test_one_of_several_models_is_chosen_by_its_name(learned, tmp_path):
+def test_one_of_several_models_is_chosen_by_its_name(trained_models, tmp_path):
     other = tmp_path / "other.safetensors"
-    file = modelfile.load(learned["zh-en"])
+    file = modelfile.load(trained_models["zh-en"])
     head = Head("cross", 0, 0)
     weights = {name: ablate_heads(file, [head, Head("cross", 0, 1)]).weight(name) for name in file.weights()}
     modelfile.save(other, file.config, weights, file.tokenizer, file.card)
-    with Translator([learned["zh-en"], other], "cpu", 1) as translator:
+    with Translator([trained_models["zh-en"], other], "cpu", 1) as translator:
         explorer = Explorer(translator)
         first, second = (explorer.explore("我爱猫", "I love cats", model=name) for name in (None, "other"))
         assert (first.model.name, second.model.name) == ("zh-en", "other")
@@ -162,8 +162,8 @@ def test_one_of_several_models_is_chosen_by_its_name(learned, tmp_path):
             explorer.explore("我爱猫", model="third")
 
 
-def test_mistakes_are_told(trace, learned):
-    for wrong, match in (
+def test_mistakes_are_named(trace, trained_models):
+    for arguments, match in (
         ({"text": "  "}, "text: expected a sentence; got nothing"),
         ({"text": "我" * 200}, "expected at most 62 tokens"),
         ({"text": "我", "translation": "I " * 200}, "translation: expected at most"),
@@ -172,7 +172,7 @@ def test_mistakes_are_told(trace, learned):
         ({"text": "我", "off": ["across.0.7"]}, "expected a name such as"),
     ):
         with pytest.raises(RequestError, match=match):
-            explore(**{"model": learned["tagged"], "source": "zh", "target": "en", **wrong})
+            explore(**{"model": trained_models["tagged"], "source": "zh", "target": "en", **arguments})
     with pytest.raises(RequestError, match=r"got 'nothing\.weights'") as error:
         trace["nothing.weights"]
     assert "encoder.layers.0.self_attention.weights" in error.value.hint

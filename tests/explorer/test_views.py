@@ -45,11 +45,11 @@ from sixfold.reports.charts import Series
 from sixfold.text.learn import train_tokenizer
 
 TEXT, TRANSLATION = "我爱猫。", "I love cats."
-SPACE = "{http://www.w3.org/2000/svg}"
+NAMESPACE = "{http://www.w3.org/2000/svg}"
 
 
 def model_of(**changes):
-    """Every weight random; knows the pieces of a few words."""
+    """Return a model with random weights and a tokeniser that knows a few words."""
     lines = ["".join(WORDS), " ".join(WORDS.values()), TEXT, TRANSLATION] * 20
     tokenizer = train_tokenizer(lines, TokenizerConfig(vocab=340, tags=TAGS))
     config = tokenizer.fit(replace(SMALL, max_length=64, **changes))
@@ -69,24 +69,24 @@ def views(trace):
     return {name: view(name, [trace]) for name in VIEW_NAMES if name != "training"}
 
 
-def words_of(text):
-    """What a picture says, if it is XML at all."""
-    return [each.text for each in ElementTree.fromstring(text).iter(f"{SPACE}text")]
+def texts_of(text):
+    """Return the texts of an SVG; it must be well-formed XML."""
+    return [label.text for label in ElementTree.fromstring(text).iter(f"{NAMESPACE}text")]
 
 
-def grids(seen):
-    return [part for part in seen.scene.parts if isinstance(part, Grid)]
+def grids(drawn):
+    return [part for part in drawn.scene.parts if isinstance(part, Grid)]
 
 
 def pixels(data):
-    """Of a PNG file, without the rows of transparency."""
+    """Return the colours of a PNG file, without transparency."""
     return np.rint(matplotlib.image.imread(io.BytesIO(data), format="png")[..., :3] * 255).astype(np.uint8)
 
 
-def painted(scene):
-    """As PNG; None on a machine that has no font for it, which must say so."""
-    known = {font.name for font in matplotlib.font_manager.fontManager.ttflist}
-    if known & set(painting.CHINESE_FONTS):
+def png_pixels(scene):
+    """Return the pixels of a scene; None on a machine without a font for it, which must raise an error."""
+    installed = {font.name for font in matplotlib.font_manager.fontManager.ttflist}
+    if installed & set(painting.CHINESE_FONTS):
         return pixels(painting.png(scene))
     with pytest.raises(RequestError, match="a font that has its characters"):
         painting.png(scene)
@@ -95,50 +95,50 @@ def painted(scene):
 
 @pytest.mark.parametrize("name", [name for name in VIEW_NAMES if name != "training"])
 def test_every_view_can_be_drawn_in_every_format(trace, name):
-    seen = view(name, [trace])
-    drawing = svg(seen.scene)
-    said = words_of(drawing)
-    assert seen.scene.title in said
-    shown = painted(seen.scene)
-    assert shown is None or shown.shape == (int(2 * seen.scene.height), int(2 * seen.scene.width), 3)
-    page = html_page(seen)
+    drawn = view(name, [trace])
+    assert drawn.scene.title in texts_of(svg(drawn.scene))
+    shown = png_pixels(drawn.scene)
+    assert shown is None or shown.shape == (int(2 * drawn.scene.height), int(2 * drawn.scene.width), 3)
+    page = html_page(drawn)
     assert re.findall(r'(?:src|href)="(?!data:)|https?:|@import|url\(|<script', page) == []
-    assert all(table.title in page.replace("&quot;", '"') or len(seen.tables) == 1 for table in seen.tables)
-    for table in seen.tables:
+    assert all(table.title in page.replace("&quot;", '"') or len(drawn.tables) == 1 for table in drawn.tables)
+    for table in drawn.tables:
         assert all(len(row) == len(table.columns) for row in table.rows)
         json.dumps(table.to_dict(), allow_nan=False)
 
 
 @pytest.mark.parametrize("name", ["attention", "token", "alignment", "similarity", "masks", "beam"])
 def test_chinese_pieces_are_text_in_the_picture(trace, name):
-    said = words_of(svg(view(name, [trace]).scene))
-    assert any("猫" in words for words in said)
+    texts = texts_of(svg(view(name, [trace]).scene))
+    assert any("猫" in text for text in texts)
 
 
 def test_labels_stay_inside_the_picture(trace):
-    for seen in views(trace).values():
-        for part in (*seen.scene.heading, *seen.scene.parts):
+    for drawn in views(trace).values():
+        for part in (*drawn.scene.heading, *drawn.scene.parts):
             if isinstance(part, Label | Box | Grid):
-                assert 0 <= part.x <= seen.scene.width
-                assert 0 <= part.y <= seen.scene.height
+                assert 0 <= part.x <= drawn.scene.width
+                assert 0 <= part.y <= drawn.scene.height
 
 
 def test_a_cell_has_the_colour_of_its_number(trace):
-    seen = view("attention", [trace], ViewOptions("encoder", 1, 2))
-    grid, weights = grids(seen)[0], trace.attention("encoder", 1, 2)
+    drawn = view("attention", [trace], ViewOptions("encoder", 1, 2))
+    grid, weights = grids(drawn)[0], trace.attention("encoder", 1, 2)
     np.testing.assert_array_equal(grid.colours, colormap(weights))
     row, column = 1, 3
-    assert seen.tables[0].rows[row][column + 1] == pytest.approx(float(weights[row, column]), abs=1e-4)
+    assert drawn.tables[0].rows[row][column + 1] == pytest.approx(float(weights[row, column]), abs=1e-4)
     assert grid.titles[row][column].endswith(f": {weights[row, column]:.3f}")
     x, y = grid.x + (column + 0.5) * grid.w / len(weights), grid.y + (row + 0.5) * grid.h / len(weights)
-    bare = replace(seen.scene, heading=(), parts=[part for part in seen.scene.parts if not isinstance(part, Label)])
-    found = pixels(painting.png(bare))[int(2 * y), int(2 * x)]
-    np.testing.assert_array_equal(found, colormap(float(weights[row, column])))
+    without_labels = replace(
+        drawn.scene, heading=(), parts=[part for part in drawn.scene.parts if not isinstance(part, Label)]
+    )
+    pixel = pixels(painting.png(without_labels))[int(2 * y), int(2 * x)]
+    np.testing.assert_array_equal(pixel, colormap(float(weights[row, column])))
 
 
 def test_the_picture_inside_an_svg_has_a_pixel_for_each_cell(trace):
-    seen = view("attention", [trace], ViewOptions("decoder", 0, 1))
-    (first, *_) = re.findall(r"data:image/png;base64,([\w+/=]+)", svg(seen.scene))
+    drawn = view("attention", [trace], ViewOptions("decoder", 0, 1))
+    (first, *_) = re.findall(r"data:image/png;base64,([\w+/=]+)", svg(drawn.scene))
     np.testing.assert_array_equal(pixels(base64.b64decode(first)), colormap(trace.attention("decoder", 0, 1)))
 
 
@@ -151,12 +151,12 @@ def test_without_a_head_it_is_the_mean_of_a_layer_and_words_are_joined(trace):
     np.testing.assert_allclose([row[1:] for row in table.rows], joined, atol=1e-4)
 
 
-def test_all_heads_are_there_in_their_order(trace):
-    seen = view("heads", [trace], ViewOptions("cross"))
+def test_all_heads_are_drawn_in_order(trace):
+    drawn = view("heads", [trace], ViewOptions("cross"))
     expected = trace.attention("cross")
     for number, (layer, head) in enumerate(np.ndindex(*expected.shape[:2])):
-        np.testing.assert_array_equal(grids(seen)[number].colours, colormap(expected[layer, head]))
-    assert [row[0] for row in seen.tables[0].rows][:5] == [
+        np.testing.assert_array_equal(grids(drawn)[number].colours, colormap(expected[layer, head]))
+    assert [row[0] for row in drawn.tables[0].rows][:5] == [
         "cross.0.0",
         "cross.0.1",
         "cross.0.2",
@@ -167,13 +167,13 @@ def test_all_heads_are_there_in_their_order(trace):
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 def test_one_token_is_a_row_of_every_head(trace, kind):
-    seen = view("token", [trace], ViewOptions(kind, token="2"))
+    drawn = view("token", [trace], ViewOptions(kind, token="2"))
     np.testing.assert_array_equal(
-        np.stack([grid.colours for grid in grids(seen)[:2]]), colormap(trace.attention(kind)[:, :, 2])
+        np.stack([grid.colours for grid in grids(drawn)[:2]]), colormap(trace.attention(kind)[:, :, 2])
     )
 
 
-def test_a_token_is_found_by_its_number_or_its_words(trace):
+def test_a_token_is_found_by_its_index_or_its_text(trace):
     texts = trace.source.texts
     assert token_index("猫", trace, "encoder") == texts.index("猫")
     assert token_index("1", trace, "encoder") == 1
@@ -187,30 +187,30 @@ def test_a_token_is_found_by_its_number_or_its_words(trace):
 
 
 def test_links_are_as_wide_as_their_weights(trace):
-    seen = view("alignment", [trace])
+    drawn = view("alignment", [trace])
     pieces, written, read = trace.alignment()
     weights = word_weights(pieces, written.words, read.words)
     targets, sources = written.word_texts, read.word_texts
     assert ("".join(targets), "".join(sources)) == ("Ilovecats.", TEXT)  # no tag, no <eos>
-    widths = {part.title: part.width for part in seen.scene.parts if isinstance(part, Curve)}
+    widths = {part.title: part.width for part in drawn.scene.parts if isinstance(part, Curve)}
     target, source = np.unravel_index(weights.argmax(), weights.shape)
     heaviest = f"{sources[source]} → {targets[target]}: {weights.max():.3f}"
     assert widths[heaviest] == max(widths.values())
-    assert [row[1] for row in seen.tables[0].rows] == [sources[most] for most in weights.argmax(axis=1)]
+    assert [row[1] for row in drawn.tables[0].rows] == [sources[most] for most in weights.argmax(axis=1)]
 
 
 def test_the_alignment_is_that_of_the_heads_on_the_card_unless_others_are_named(trace):
-    chosen = AligningHeads(0, (1, 2), True)
-    carded = replace(trace, model=replace(trace.model, card={**trace.model.card, **chosen.to_card()}))
-    assert carded.aligning == chosen
+    heads = AligningHeads(0, (1, 2), True)
+    with_card = replace(trace, model=replace(trace.model, card={**trace.model.card, **heads.to_card()}))
+    assert with_card.aligning == heads
     steps = trace.attention("cross", 0)[[1, 2]].mean(axis=0)
-    read = carded.alignment()[2]
+    read = with_card.alignment()[2]
     shares = steps[1:, len(trace.source) - 1 - len(read) : -1] * [start < end for start, end in read.spans]
     shares = shares * shares / np.maximum(shares.sum(axis=0), 1e-12)
-    np.testing.assert_allclose(carded.alignment()[0], shares / shares.sum(axis=1, keepdims=True), atol=1e-6)
+    np.testing.assert_allclose(with_card.alignment()[0], shares / shares.sum(axis=1, keepdims=True), atol=1e-6)
     titles = [
-        view("alignment", [carded], wish).tables[1].title
-        for wish in (ViewOptions(), ViewOptions(layer=1), ViewOptions(head=3))
+        view("alignment", [with_card], options).tables[1].title
+        for options in (ViewOptions(), ViewOptions(layer=1), ViewOptions(head=3))
     ]
     assert titles == [
         "Alignment: cross-attention, layer 0, head 1 and 2 when a piece is read",
@@ -220,8 +220,8 @@ def test_the_alignment_is_that_of_the_heads_on_the_card_unless_others_are_named(
 
 
 def test_steps_show_the_likeliest_and_what_was_written(trace):
-    seen = view("steps", [trace], ViewOptions(top=3))
-    rows = seen.tables[0].rows
+    drawn = view("steps", [trace], ViewOptions(top=3))
+    rows = drawn.tables[0].rows
     assert len(rows) == 3 * len(trace.predicted)
     np.testing.assert_allclose([row[3] for row in rows[:3]], np.sort(trace["probabilities"][0])[:-4:-1], atol=1e-4)
 
@@ -249,8 +249,8 @@ def test_a_walk_ends_at_the_probability_of_the_next_piece(trace):
 
 @pytest.mark.parametrize("kind", ["cross", "encoder", "decoder"])
 def test_the_bars_of_a_walk_and_its_numbers_are_in_one_order(trace, kind):
-    wish = ViewOptions(kind, 1, 0, token=str(len(trace.rows(kind)) - 1))
-    scene = view("walk", [trace], wish).scene
+    options = ViewOptions(kind, 1, 0, token=str(len(trace.rows(kind)) - 1))
+    scene = view("walk", [trace], options).scene
     stages = list(stages_of(trace, Head(kind, 1, 0), len(trace.rows(kind)) - 1, 5))
     drawn = iter([part for part in scene.parts if isinstance(part, Grid)])
     for stage in stages:
@@ -259,17 +259,17 @@ def test_the_bars_of_a_walk_and_its_numbers_are_in_one_order(trace, kind):
         numbers = np.where(np.isfinite(stage.numbers), stage.numbers, 0)[:MAX_CELLS]
         largest = float(np.abs(numbers).max()) or 1.0
         np.testing.assert_array_equal(next(drawn).colours, colormap(numbers[None], "diverging", largest))
-        for name, number, said in zip(stage.names, stage.numbers, numbers_text(stage).split("   "), strict=False):
-            assert said == f"{name} {number_text(number)}"
+        for name, number, text in zip(stage.names, stage.numbers, numbers_text(stage).split("   "), strict=False):
+            assert text == f"{name} {number_text(number)}"
     scores, mask, weights = (stage for stage in stages if stage.name.startswith(("Scores", "Mask", "Weights")))
     assert list(scores.names) == list(mask.names) == list(weights.names)
     assert (np.diff(weights.numbers) <= 0).all()
 
 
-def test_a_walk_through_the_decoder_says_what_is_hidden(trace):
+def test_a_walk_through_the_decoder_counts_masked_pieces(trace):
     rows = view("walk", [trace], ViewOptions("decoder", 0, 0, token="0")).tables[0].rows
-    (said,) = (row[3] for row in rows if row[0].startswith("Mask"))
-    assert said == f"{len(trace.target) - 1} of {len(trace.target)} pieces masked"
+    (note,) = (row[3] for row in rows if row[0].startswith("Mask"))
+    assert note == f"{len(trace.target) - 1} of {len(trace.target)} pieces masked"
 
 
 @pytest.mark.parametrize(
@@ -284,16 +284,16 @@ def test_every_kind_of_model_can_be_walked_through_and_has_positions(changes):
     trace = explore(TEXT, TRANSLATION, model_of(**changes))
     for kind in ("encoder", "decoder", "cross"):
         assert len(view("walk", [trace], ViewOptions(kind, 1, 3)).tables[0].rows) > 12
-    (numbers, apart) = view("positions", [trace]).tables
-    assert len(numbers.rows) == len(apart.rows) == 64
+    (numbers, products) = view("positions", [trace]).tables
+    assert len(numbers.rows) == len(products.rows) == 64
 
 
-def test_models_of_one_side_have_the_views_that_they_can_have():
+def test_models_with_one_stack_have_the_views_that_apply():
     for kind, shown in (("encoder", ["attention", "heads", "token", "similarity", "walk", "positions"]),
                         ("decoder", ["attention", "heads", "token", "similarity", "walk", "steps"])):  # fmt: skip
         trace = trace_text(model_of(kind=kind), TRANSLATION)
         for name in shown:
-            words_of(svg(view(name, [trace]).scene))
+            texts_of(svg(view(name, [trace]).scene))
         assert "<svg" in notebook(trace)
         for name in ("alignment", "masks"):
             with pytest.raises(
@@ -304,24 +304,24 @@ def test_models_of_one_side_have_the_views_that_they_can_have():
             view("attention", [trace], ViewOptions("cross"))
 
 
-def test_positions_are_those_that_the_model_adds(trace):
-    numbers, apart = view("positions", [trace]).tables
+def test_positions_are_the_vectors_that_the_model_adds(trace):
+    numbers, products = view("positions", [trace]).tables
     length = len(trace.source)
     expected = trace["encoder.embedding.position"]
     np.testing.assert_allclose([row[1:] for row in numbers.rows[:length]], expected[:, :8], atol=1e-4)
-    assert apart.rows[0][1] == pytest.approx(float((expected[0] ** 2).sum()), rel=1e-3)
+    assert products.rows[0][1] == pytest.approx(float((expected[0] ** 2).sum()), rel=1e-3)
     with pytest.raises(RequestError, match="expected a model with positions"):
         view("positions", [explore(TEXT, TRANSLATION, model_of(positions="none"))])
 
 
-def test_a_piece_is_like_itself(trace):
+def test_the_similarity_of_a_piece_with_itself_is_one(trace):
     for table in view("similarity", [trace]).tables:
         values = np.array([row[1:] for row in table.rows])
         np.testing.assert_allclose(np.diagonal(values), 1, atol=1e-3)
         np.testing.assert_allclose(values, values.T, atol=1e-3)
 
 
-def test_masks_are_of_the_batch_that_the_sentences_make(trace):
+def test_masks_show_the_sentences_as_one_batch(trace):
     short = explore("猫", "cats", trace.model)
     rows = view("masks", [trace, short]).tables[0].rows
     assert [row[1:3] for row in rows] == [
@@ -336,44 +336,44 @@ def test_masks_are_of_the_batch_that_the_sentences_make(trace):
         view("heads", [trace, short])
 
 
-def test_the_winner_of_a_search_is_filled(trace):
+def test_the_best_path_of_a_search_is_filled(trace):
     nodes = search_tree(trace, 2).nodes
-    seen = view("beam", [trace], ViewOptions(beam=2))
-    boxes = [part for part in seen.scene.parts if isinstance(part, Box)]
+    drawn = view("beam", [trace], ViewOptions(beam=2))
+    boxes = [part for part in drawn.scene.parts if isinstance(part, Box)]
     assert [box.fill == "accent" for box in boxes] == [node.is_best for node in nodes]
     assert [bool(box.edge) for box in boxes] == [node.fate != "pruned" for node in nodes]
-    assert sum(isinstance(part, Curve) for part in seen.scene.parts) == len(nodes) - 1
+    assert sum(isinstance(part, Curve) for part in drawn.scene.parts) == len(nodes) - 1
 
 
 def test_curves_leave_gaps_and_begin_at_zero_where_they_should():
     gap = Series("run", [1, 2, 3, 4], [3.0, 2.0, None, 1.0])
-    seen = curves("Training of run", {"Loss": [gap], "Speed": [Series("run", [1], [5.0])]}, ["Speed"])
-    lines = [part for part in seen.scene.parts if isinstance(part, Line) and part.stroke == "series-1"]
+    drawn = curves("Training of run", {"Loss": [gap], "Speed": [Series("run", [1], [5.0])]}, ["Speed"])
+    lines = [part for part in drawn.scene.parts if isinstance(part, Line) and part.stroke == "series-1"]
     assert [len(line.points) for line in lines] == [2, 2, 2]
-    assert "0" in [part.text for part in seen.scene.parts if isinstance(part, Label)]
-    assert seen.tables[0].rows == [[1, 3.0, 5.0], [2, 2.0, ""], [3, "", ""], [4, 1.0, ""]]
+    assert "0" in [part.text for part in drawn.scene.parts if isinstance(part, Label)]
+    assert drawn.tables[0].rows == [[1, 3.0, 5.0], [2, 2.0, ""], [3, "", ""], [4, 1.0, ""]]
     with pytest.raises(RequestError, match="expected a run that has logged a step"):
         curves("nothing", {})
 
 
-def test_what_pieces_say_is_text_and_nothing_else():
+def test_the_text_of_pieces_is_escaped():
     scene = Scene(99, 99, [Label(1, 1, "<b>&\x00\"'"), Box(0, 0, 9, 9, title="</svg><script>")], "<i>")
-    drawing = svg(scene)
-    assert words_of(drawing) == ["<b>&\ufffd\"'"]
-    assert "<script" not in drawing
+    text = svg(scene)
+    assert texts_of(text) == ["<b>&\ufffd\"'"]
+    assert "<script" not in text
 
 
-def test_a_heading_is_said_once_in_a_page(trace):
-    seen = view("heads", [trace])
-    assert f">{seen.scene.title}</text>" in svg(seen.scene)
-    assert f">{seen.scene.title}</text>" not in svg(seen.scene, themed=True)
+def test_a_page_shows_the_heading_once(trace):
+    drawn = view("heads", [trace])
+    assert f">{drawn.scene.title}</text>" in svg(drawn.scene)
+    assert f">{drawn.scene.title}</text>" not in svg(drawn.scene, themed=True)
 
 
 def test_a_notebook_shows_words_and_heads(trace):
-    shown = trace._repr_html_()
-    assert shown.count("<svg") == shown.count("</svg>") == 2
-    assert "猫" in shown
-    assert "all 2 × 4 heads" in shown
+    html = trace._repr_html_()
+    assert html.count("<svg") == html.count("</svg>") == 2
+    assert "猫" in html
+    assert "all 2 × 4 heads" in html
 
 
 def test_large_grids_have_no_titles():
@@ -384,7 +384,7 @@ def test_large_grids_have_no_titles():
     assert (count(32), count(33)) == (1024, 0)
 
 
-def test_a_png_written_here_is_read_elsewhere():
+def test_another_library_reads_our_png():
     colours = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3) * 9
     np.testing.assert_array_equal(pixels(encode_png(colours)), colours)
 
@@ -396,7 +396,7 @@ def test_scales_read_in_grey():
     for side in (-1, 1):
         assert (np.diff(lightness(colormap(side * np.linspace(0, 1, 101), "diverging"))) < 0.001).all()
     for scale, anchors in COLOUR_SCALES.items():
-        assert [to_hex(colormap(place, scale)) for place, _ in anchors] == [colour for _, colour in anchors]
+        assert [to_hex(colormap(position, scale)) for position, _ in anchors] == [colour for _, colour in anchors]
     assert to_hex(colormap(np.float64(-np.inf), "diverging")) == COLOUR_SCALES["diverging"][0][1]
     assert from_hex("#0aff10") == (10, 255, 16)
 

@@ -78,7 +78,7 @@ def heads(trace: Trace, options: ViewOptions) -> View:
                 Label(x + width / 2, y + height + 12, f"{summary[0]:.1f} bits", SMALL, "middle", fill="soft"),
             ]
     bottom = top + layers * row_step + 4
-    note = "weight; below each head its mean entropy: 0 bits = it looks at one piece, more bits = at many"
+    note = "weight; below each head its mean entropy, 0 bits if it looks at one piece only"
     bar = colour_bar(MARGIN, bottom + 10, "sequential", (0, 1), note)
     title = f"{KIND_TITLES[kind]}, all {layers} × {count} heads"
     scene = scene_with_heading(trace, title, [*parts, *bar], (left + count * column_step - 16, bottom + 42))
@@ -123,7 +123,7 @@ def token(trace: Trace, options: ViewOptions) -> View:
         names = [Head(kind, layer, head) for head in range(count)]
         parts += _layer_rows(weights[layer], names, column_labels, (left, y, width, row_height))
         y += row_height * count + 8
-    note = f"weight; each layer has {count} rows, one for each head; curves show their mean"
+    note = f"weight; each layer has {count} rows, one per head; curves: their mean"
     parts += colour_bar(MARGIN, y + 16, "sequential", (0, 1), note)
     title = f"{KIND_TITLES[kind]}: where “{row_labels[index]}” looks"
     right = left + width + (label_length / 2 - 13 if is_slanted else 0)

@@ -90,9 +90,7 @@ def beam(trace: Trace, options: ViewOptions) -> View:
         parts += node_box(node, *positions[node.id])
     right, bottom = (max(ends) for ends in zip(*positions.values(), strict=True))
     title = f"Beam search, {options.beam} hypotheses at once"
-    note = (
-        "In a column the likeliest come first; below each piece its sum of log-probabilities; the best path is filled."
-    )
+    note = "Likeliest first in each column; below each piece its sum of log-probabilities; the best path is filled."
     parts.append(Label(MARGIN, bottom + ROW_STEP + 14, note, SMALL, fill="soft"))
     rows: list[list[Cell]] = [
         [node.step, node.text, *(round(value, 4) for value in (node.logprob, node.total, node.score)), node.fate,

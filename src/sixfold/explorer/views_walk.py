@@ -109,7 +109,7 @@ def stages_of(trace: Trace, chosen: Head, index: int, top: int) -> Iterator[Stag
     hidden = trace[f"{layer}.feed_forward.hidden"][index]
     order = np.argsort(-hidden, kind="stable")
     units = [f"#{unit}" for unit in order]
-    yield Stage("Feed-forward, hidden layer, largest first", equation, hidden[order], units)
+    yield Stage("Feed-forward, hidden, largest first", equation, hidden[order], units)
     yield Stage("Feed-forward, output", "h W₂ + b₂", trace[f"{layer}.feed_forward.down"][index])
     yield residual_stage(trace, f"{layer}.feed_forward", index)
     last = "Norm(x)" if config.ends_in_norm else "x"
