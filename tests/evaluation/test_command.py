@@ -25,7 +25,7 @@ main(sys.argv[1:])
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A trained model, a test set and what two other systems said."""
+    """Return a folder with a trained model, a test set and the output of two other systems."""
     folder = tmp_path_factory.mktemp("evaluate")
     train(folder, "run")
     references = (folder / "toy.en").read_text(encoding="utf-8").splitlines()
@@ -35,18 +35,18 @@ def folder(tmp_path_factory):
     return folder
 
 
-def run(capsys, folder, monkeypatch, *words):
-    """Exit status, standard output and standard error of `sixfold evaluate`."""
+def run(capsys, folder, monkeypatch, *arguments):
+    """Return the exit status, standard output and standard error of `sixfold evaluate`."""
     monkeypatch.chdir(folder)
-    with pytest.raises(SystemExit) as done:
-        main(["evaluate", *words])
+    with pytest.raises(SystemExit) as exit_info:
+        main(["evaluate", *arguments])
     printed = capsys.readouterr()
-    return done.value.code, printed.out, printed.err
+    return exit_info.value.code, printed.out, printed.err
 
 
 @pytest.fixture
 def evaluate(capsys, folder, monkeypatch):
-    return lambda *words: run(capsys, folder, monkeypatch, *words)
+    return lambda *arguments: run(capsys, folder, monkeypatch, *arguments)
 
 
 def test_a_model_and_another_systems_output_are_compared(evaluate, folder):
@@ -57,28 +57,28 @@ def test_a_model_and_another_systems_output_are_compared(evaluate, folder):
     assert lines[1].startswith("model ")
     assert "p=0.001" in lines[2]
     assert "tok:13a" in out
-    said = (folder / "compared/translations/model.txt").read_text(encoding="utf-8").splitlines()
-    assert len(said) == len((folder / "toy.en").read_text(encoding="utf-8").splitlines())
-    kept = json.loads((folder / "compared/evaluation.json").read_text(encoding="utf-8"))
-    assert kept["systems"] == ["model", "system1"]
-    assert f"{kept['scores']['system1']['BLEU']['value']:.2f}" in lines[2]
+    translations = (folder / "compared/translations/model.txt").read_text(encoding="utf-8").splitlines()
+    assert len(translations) == len((folder / "toy.en").read_text(encoding="utf-8").splitlines())
+    evaluation = json.loads((folder / "compared/evaluation.json").read_text(encoding="utf-8"))
+    assert evaluation["systems"] == ["model", "system1"]
+    assert f"{evaluation['scores']['system1']['BLEU']['value']:.2f}" in lines[2]
     assert "system1 against model" in (folder / "compared/comparison.html").read_text(encoding="utf-8")
 
 
-def test_json_is_all_that_is_printed(evaluate):
+def test_with_json_nothing_else_is_printed(evaluate):
     status, out, _ = evaluate("system1.txt", "system2.txt", "toy.zh", "toy.en", "--json", "--no-ter", "--samples", "50")
-    found = json.loads(out)
+    evaluation = json.loads(out)
     assert status == 0
-    assert found["samples"] == 50
-    assert list(found["signatures"]) == ["BLEU", "chrF"]
+    assert evaluation["samples"] == 50
+    assert list(evaluation["signatures"]) == ["BLEU", "chrF"]
 
 
 def test_the_baseline_may_be_any_system(evaluate):
-    words = ["system1.txt", "system2.txt", "toy.zh", "toy.en", "--json", "--no-ter"]
-    assert json.loads(evaluate(*words, "--baseline", "system2.txt")[1])["baseline"] == "system2"
-    alone = json.loads(evaluate("system1.txt", *words[2:], "--baseline", "system2.txt")[1])
-    assert alone["systems"] == ["system2", "system1"]
-    assert alone["scores"]["system1"]["BLEU"]["p"] is not None
+    arguments = ["system1.txt", "system2.txt", "toy.zh", "toy.en", "--json", "--no-ter"]
+    assert json.loads(evaluate(*arguments, "--baseline", "system2.txt")[1])["baseline"] == "system2"
+    added = json.loads(evaluate("system1.txt", *arguments[2:], "--baseline", "system2.txt")[1])
+    assert added["systems"] == ["system2", "system1"]
+    assert added["scores"]["system1"]["BLEU"]["p"] is not None
 
 
 def test_a_model_against_itself_is_never_significant(evaluate):
@@ -99,7 +99,7 @@ def test_a_table_of_pairs_has_corpora(evaluate, folder):
 
 
 @pytest.mark.parametrize(
-    ("words", "message", "hint"),
+    ("arguments", "message", "hint"),
     [
         (["toy.zh", "toy.en"], "files: expected systems, then source and reference", "for example"),
         (["system1.txt"], "files: expected systems, then source and reference", "for example"),
@@ -111,8 +111,8 @@ def test_a_table_of_pairs_has_corpora(evaluate, folder):
         (["system1.txt", "toy.zh", "toy.en", "--comet", "no.ckpt"], "--comet: no.ckpt: expected a checkpoint", None),
     ],
 )
-def test_mistakes_get_one_line_and_a_hint(evaluate, words, message, hint):
-    status, out, err = evaluate(*words)
+def test_mistakes_get_one_line_and_a_hint(evaluate, arguments, message, hint):
+    status, out, err = evaluate(*arguments)
     assert (status, out) == (2, "")
     assert err.startswith(f"error: {message}")
     assert err.count("\n") == (2 if hint else 1)
@@ -132,9 +132,11 @@ def test_without_sacrebleu_the_extra_is_named(evaluate, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "words", [["evaluate", "run/model.safetensors", "system1.txt", "toy.zh", "toy.en"], ["report", "run", "--json"]]
+    "arguments", [["evaluate", "run/model.safetensors", "system1.txt", "toy.zh", "toy.en"], ["report", "run", "--json"]]
 )
-def test_it_works_without_torch(folder, words):
-    done = subprocess.run([sys.executable, "-c", WITHOUT_TORCH, *words], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
+def test_it_works_without_torch(folder, arguments):
+    process = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH, *arguments], cwd=folder, capture_output=True, text=True
+    )
+    assert process.returncode == 0, process.stderr
+    assert process.stdout

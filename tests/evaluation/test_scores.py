@@ -12,17 +12,17 @@ REFERENCES = ["The cat sat on the mat, quietly.", "It is raining again in London
 
 
 def test_scores_are_those_of_sacrebleu():
-    found = score(HYPOTHESES, REFERENCES, "en")
-    assert found.bleu == sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES]).score
-    assert found.chrf == sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES]).score
-    assert 0 < found.bleu < found.chrf < 100
+    scores = score(HYPOTHESES, REFERENCES, "en")
+    assert scores.bleu == sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES]).score
+    assert scores.chrf == sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES]).score
+    assert 0 < scores.bleu < scores.chrf < 100
 
 
 def test_signatures_say_how_to_repeat_the_scores():
-    found = score(HYPOTHESES, REFERENCES, "de")
+    scores = score(HYPOTHESES, REFERENCES, "de")
     version = sacrebleu.__version__
-    assert found.signature == f"nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:{version}"
-    assert found.chrf_signature == f"nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:{version}"
+    assert scores.signature == f"nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:{version}"
+    assert scores.chrf_signature == f"nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:{version}"
 
 
 @pytest.mark.parametrize(
@@ -31,32 +31,32 @@ def test_signatures_say_how_to_repeat_the_scores():
 )
 def test_languages_without_spaces_are_scored_by_character(language, tokenizer):
     hypotheses, references = ["我喜欢在早上喝 green tea。"], ["我喜欢在晚上喝 green tea。"]
-    found = score(hypotheses, references, language)
-    assert found.bleu == sacrebleu.corpus_bleu(hypotheses, [references], tokenize=tokenizer).score
-    assert found.bleu > 2 * score(hypotheses, references, "en").bleu
-    assert f"|tok:{tokenizer}|" in found.signature
+    scores = score(hypotheses, references, language)
+    assert scores.bleu == sacrebleu.corpus_bleu(hypotheses, [references], tokenize=tokenizer).score
+    assert scores.bleu > 2 * score(hypotheses, references, "en").bleu
+    assert f"|tok:{tokenizer}|" in scores.signature
 
 
 @pytest.mark.parametrize("language", ["en", "zh", "ja"])
 def test_the_reference_itself_scores_100(language):
-    found = score(REFERENCES, REFERENCES, language)
-    assert (found.bleu, found.chrf) == pytest.approx((100, 100))
+    scores = score(REFERENCES, REFERENCES, language)
+    assert (scores.bleu, scores.chrf) == pytest.approx((100, 100))
 
 
-def test_empty_hypotheses_score_nothing():
-    found = score(["", ""], REFERENCES, "zh")
-    assert (found.bleu, found.chrf) == (0, 0)
+def test_empty_hypotheses_score_zero():
+    scores = score(["", ""], REFERENCES, "zh")
+    assert (scores.bleu, scores.chrf) == (0, 0)
     assert tokenized_lowercase_bleu(["", ""], REFERENCES, "en") == 0
 
 
 @pytest.mark.parametrize("hypotheses", [[], ["one"]])
-@pytest.mark.parametrize("measure", [score, tokenized_lowercase_bleu])
-def test_every_reference_needs_its_hypothesis(measure, hypotheses):
+@pytest.mark.parametrize("scorer", [score, tokenized_lowercase_bleu])
+def test_every_reference_needs_its_hypothesis(scorer, hypotheses):
     with pytest.raises(AssertionError):
-        measure(hypotheses, REFERENCES, "en")
+        scorer(hypotheses, REFERENCES, "en")
 
 
-def test_tokenised_bleu_sees_neither_case_nor_the_shape_of_quotes():
+def test_tokenised_bleu_ignores_case_and_the_shape_of_quotes():
     hypothesis, reference = "EIN „Hund“ läuft, und zwar schnell.", 'ein "hund" läuft , und zwar schnell .'
     assert tokenized_lowercase_bleu([hypothesis], [reference], "de") == pytest.approx(100)
 

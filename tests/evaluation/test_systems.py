@@ -25,7 +25,7 @@ SENTENCES = ["we like tea", "the cat sat", "", "tea and a cat and a mat and much
 
 @pytest.fixture
 def model(tmp_path):
-    """A model that translates, badly: its weights are random."""
+    """Return a model with random weights, which translates badly."""
     tokenizer = train_tokenizer(SENTENCES * 20, TokenizerConfig(vocab=300))
     shape = tokenizer.fit(ModelConfig(d_model=16, heads=2, d_ff=32, encoder_layers=1, decoder_layers=1, max_length=24))
     weights = weights_of(random_model(shape))
@@ -34,50 +34,52 @@ def model(tmp_path):
     return open_model(tmp_path / "m.safetensors")
 
 
-def asked(sources):
-    """Without references: whoever translates must not look at them."""
+def without_references(sources):
+    """Return a test set without references: translating must not look at them."""
     return TestSet(sources, [], [], "fr")
 
 
-def written(path, text, encoding="utf-8"):
+def write(path, text, encoding="utf-8"):
     path.write_bytes(text.encode(encoding))
     return path
 
 
 def test_sentences_translated_together_are_those_translated_alone(model):
-    done = []
-    together = translate(model, asked(SENTENCES), DecodingOptions(beam=2, compute="float32"), done.append)
-    assert sum(done) == len(SENTENCES)
-    assert any(together)
-    for sentence, translation in zip(SENTENCES, together, strict=True):
-        assert translate(model, asked([sentence]), DecodingOptions(beam=2, compute="float32"), done.append) == [
-            translation
-        ]
+    counts = []
+    translations = translate(
+        model, without_references(SENTENCES), DecodingOptions(beam=2, compute="float32"), counts.append
+    )
+    assert sum(counts) == len(SENTENCES)
+    assert any(translations)
+    for sentence, translation in zip(SENTENCES, translations, strict=True):
+        assert translate(
+            model, without_references([sentence]), DecodingOptions(beam=2, compute="float32"), counts.append
+        ) == [translation]
 
 
 def test_a_source_that_is_too_long_is_cut_and_not_refused(model):
-    (translation,) = translate(model, asked(["tea " * 5000]), DecodingOptions(beam=1), lambda count: None)
+    (translation,) = translate(model, without_references(["tea " * 5000]), DecodingOptions(beam=1), lambda count: None)
     assert "\n" not in translation
 
 
 def test_two_files_are_read_line_by_line(tmp_path):
-    source = written(tmp_path / "a.zh", "\ufeff我爱茶\r\n\r\n猫\r\n")
-    found = read_test_set([source, written(tmp_path / "a.en", "I love tea\n\nA cat")])
-    assert found.sources == ("我爱茶", "", "猫")
-    assert found.references == ("I love tea", "", "A cat")
-    assert found.language == "en"
+    source = write(tmp_path / "a.zh", "\ufeff我爱茶\r\n\r\n猫\r\n")
+    test_set = read_test_set([source, write(tmp_path / "a.en", "I love tea\n\nA cat")])
+    assert test_set.sources == ("我爱茶", "", "猫")
+    assert test_set.references == ("I love tea", "", "A cat")
+    assert test_set.language == "en"
 
 
 def test_the_third_column_of_a_table_is_the_corpus(tmp_path):
-    found = read_test_set([written(tmp_path / "t.de-en.tsv", "Tee\ttea\tnews\nKatze\tcat\n\n\n")])
-    assert list(zip(found.sources, found.references, found.corpora, strict=True)) == [
+    test_set = read_test_set([write(tmp_path / "t.de-en.tsv", "Tee\ttea\tnews\nKatze\tcat\n\n\n")])
+    assert list(zip(test_set.sources, test_set.references, test_set.corpora, strict=True)) == [
         ("Tee", "tea", "news"),
         ("Katze", "cat", ""),
     ]
-    assert found.language == "en"
+    assert test_set.language == "en"
 
 
-def test_packed_json_is_read_too(tmp_path):
+def test_compressed_json_is_read_too(tmp_path):
     with gzip.open(tmp_path / "t.jsonl.gz", "wb") as file:
         file.write(b'{"source": "Tee", "target": "tea"}\n')
     assert read_test_set([tmp_path / "t.jsonl.gz"]).references == ("tea",)
@@ -94,15 +96,15 @@ def test_packed_json_is_read_too(tmp_path):
     ],
 )
 def test_a_test_set_that_cannot_be_used_says_where(tmp_path, files, message):
-    paths = [written(tmp_path / name, text) for name, text in files.items()]
+    paths = [write(tmp_path / name, text) for name, text in files.items()]
     with pytest.raises(DataError, match=message):
         read_test_set(paths)
 
 
 def test_another_encoding_is_named(tmp_path):
-    source = written(tmp_path / "a.zh", "ok\n我爱茶\n", "gb18030")
+    source = write(tmp_path / "a.zh", "ok\n我爱茶\n", "gb18030")
     with pytest.raises(DataError, match=r"a\.zh: expected text in UTF-8; got text in GBK"):
-        read_test_set([source, written(tmp_path / "a.en", "ok\nI love tea\n")])
+        read_test_set([source, write(tmp_path / "a.en", "ok\nI love tea\n")])
     with pytest.raises(DataError, match=r"a\.zh: expected text in UTF-8; got text in GBK"):
         read_translations(source, 2)
 
@@ -111,7 +113,7 @@ def test_a_damaged_line_is_named(tmp_path):
     source = tmp_path / "a.zh"
     source.write_bytes("我爱茶\n我".encode() + b"\xff\n")
     with pytest.raises(DataError, match=r"a\.zh:2: expected UTF-8"):
-        read_test_set([source, written(tmp_path / "a.en", "ok\nI love tea\n")])
+        read_test_set([source, write(tmp_path / "a.en", "ok\nI love tea\n")])
     with pytest.raises(DataError, match=r"a\.zh:2: expected UTF-8"):
         read_translations(source, 2)
 
@@ -122,7 +124,7 @@ def test_a_missing_file_is_named(tmp_path):
 
 
 def test_a_system_has_a_line_for_every_sentence(tmp_path):
-    path = written(tmp_path / "out.txt", "one\r\n\r\nthree")
+    path = write(tmp_path / "out.txt", "one\r\n\r\nthree")
     assert read_translations(path, 3) == ["one", "", "three"]
     with pytest.raises(DataError, match=r"out\.txt: expected 4 lines, as many as the test set; got 3"):
         read_translations(path, 4)
@@ -135,8 +137,8 @@ def test_a_model_that_cannot_translate_is_refused(tmp_path, model):
         open_model(path)
 
 
-def test_the_language_is_as_said_else_named_else_the_models_else_the_scripts(tmp_path, model):
-    files = [written(tmp_path / "a.src", "x\n"), written(tmp_path / "a.ref", "猫很可爱\n")]
+def test_the_language_is_the_option_then_the_models_then_by_script(tmp_path, model):
+    files = [write(tmp_path / "a.src", "x\n"), write(tmp_path / "a.ref", "猫很可爱\n")]
     assert target_language(read_test_set(files, "ja"), [model]) == "ja"
     assert target_language(read_test_set(files), [model]) == "fr"
     assert target_language(read_test_set(files), []) == "zh"

@@ -12,7 +12,7 @@ from sixfold.reports.formatting import format_number
 from sixfold.reports.page import Markup, Section
 
 HOSTILE = """<script>alert(1)</script>"><img src=x onerror=alert(1)>' onload='alert(1)' </style></title>&lt;b&gt;"""
-OURS = (
+OUR_ELEMENTS = (
     "html head meta link title style body header main section h1 h2 p dl dt dd div table thead tbody tr th td details "
     "summary pre code figure figcaption svg g path circle rect line text ul li"
 )
@@ -20,7 +20,7 @@ finite = st.floats(-1e9, 1e9, allow_nan=False)
 
 
 class Reader(HTMLParser):
-    """Which elements, attributes and texts a browser would find."""
+    """Collects the elements, attributes and texts that a browser would find."""
 
     def __init__(self, text):
         super().__init__()
@@ -35,15 +35,15 @@ class Reader(HTMLParser):
         self.texts.append(data)
 
 
-def everything(text):
-    """A page with this text wherever a page takes text."""
-    two = [Series(text, [1, 2, 3], [1.0, 2.0, 3.0]), Series(text + "2", [1, 2, 3], [3.0, None, 1.0])]
+def page_with_everything(text):
+    """Return a page that has this text wherever a page takes text."""
+    series = [Series(text, [1, 2, 3], [1.0, 2.0, 3.0]), Series(text + "2", [1, 2, 3], [3.0, None, 1.0])]
     parts = [
         text, page.paragraph(text), page.note(text), page.code(text), page.key_values({text: text}),
         page.table([text, text], [[text, text]] * 20), page.collapsible(text, text),
         page.definition_list([(text, text)]),
         page.side_by_side(
-            charts.lines(text, two, text), charts.bars(text, [text], [(text, [1.0]), (text, [2.0])]),
+            charts.lines(text, series, text), charts.bars(text, [text], [(text, [1.0]), (text, [2.0])]),
             charts.histogram(text, [0, 1], [3], text), charts.intervals(text, [Interval(text, 1, 2, 3)]),
         ),
     ]  # fmt: skip
@@ -51,29 +51,29 @@ def everything(text):
 
 
 def test_text_never_becomes_markup():
-    found = Reader(everything(HOSTILE))
-    assert found.elements <= set(OURS.split())
-    assert not [name for name, _ in found.attributes if name.startswith("on") or name == "src"]
-    assert sum(HOSTILE in text for text in found.texts) > 30
-    assert "<script" not in everything(HOSTILE)
+    html = Reader(page_with_everything(HOSTILE))
+    assert html.elements <= set(OUR_ELEMENTS.split())
+    assert not [name for name, _ in html.attributes if name.startswith("on") or name == "src"]
+    assert sum(HOSTILE in text for text in html.texts) > 30
+    assert "<script" not in page_with_everything(HOSTILE)
 
 
-def test_what_html_forbids_is_replaced():
+def test_control_characters_are_replaced():
     assert page.escape("a\0b\x1b\ud800") == "a�b��"
     assert page.escape("a\tb\nc 机器 😀") == "a\tb\nc 机器 😀"
 
 
-def test_a_page_asks_for_nothing_beyond_itself():
-    text = everything("a")
-    found = Reader(text)
-    assert "script" not in found.elements
-    assert [value for name, value in found.attributes if name in ("href", "src")] == ["data:,"]
+def test_a_page_loads_nothing():
+    text = page_with_everything("a")
+    html = Reader(text)
+    assert "script" not in html.elements
+    assert [value for name, value in html.attributes if name in ("href", "src")] == ["data:,"]
     assert "url(" not in text
     assert "@import" not in text
     assert """content="default-src 'none'; style-src 'unsafe-inline'; img-src data:\"""" in text
 
 
-def test_columns_of_numbers_stand_on_the_right():
+def test_columns_of_numbers_are_aligned_to_the_right():
     text = page.table(
         ["name", "n", "range", "p"], [["a1", "1,200", "1.0–2.5", Markup("<b>0.001</b>")], ["b", "-3.5%", "–", ""]]
     )
@@ -95,16 +95,16 @@ def test_ticks_are_few_and_round(low, high):
     low, high = min(low, high), max(low, high)
     if high - low < 1e-6 * max(1, abs(high), abs(low)):
         return
-    found = charts.ticks(low, high)
-    assert 2 <= len(found) <= 6
-    step = found[1] - found[0]
-    lead = float(f"{step:.6e}"[0:8])
-    assert min(abs(lead - round_one) for round_one in (1, 2, 5, 10)) < 1e-3
-    assert all(low - step * 1e-6 <= tick <= high + step * 1e-6 for tick in found)
+    ticks = charts.ticks(low, high)
+    assert 2 <= len(ticks) <= 6
+    step = ticks[1] - ticks[0]
+    mantissa = float(f"{step:.6e}"[0:8])
+    assert min(abs(mantissa - factor) for factor in (1, 2, 5, 10)) < 1e-3
+    assert all(low - step * 1e-6 <= tick <= high + step * 1e-6 for tick in ticks)
 
 
 @given(st.lists(finite, min_size=1, max_size=20), st.booleans())
-def test_an_axis_holds_all_its_values(values, from_zero):
+def test_an_axis_contains_all_its_values(values, from_zero):
     axis = charts.axis_of(values, 0, 100, from_zero)
     assert axis.low < axis.high
     slack = 1e-6 * (axis.high - axis.low)
@@ -126,7 +126,7 @@ def test_numbers_of_an_axis_share_a_unit():
     assert [format_number(value, 15000) for value in (0, 5000, 15000)] == ["0", "5k", "15k"]
 
 
-def test_what_is_not_known_leaves_a_gap():
+def test_missing_and_infinite_values_leave_a_gap():
     text = charts.lines("loss", [Series("a", [1, 2, 3, 4, 5], [1.0, 2.0, None, math.nan, 3.0])])
     path = re.search(r'<path d="(.*?)"', text)[1]
     assert path.count("M") == 2

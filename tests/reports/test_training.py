@@ -15,7 +15,7 @@ from sixfold.reports.training import CURVES, training_dict, training_page
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Two real runs of different widths."""
+    """Return the folder of two real runs of different widths."""
     folder = tmp_path_factory.mktemp("runs")
     train(folder, "narrow")
     train(folder, "wide", "model.d_model=24", "training.steps=15")
@@ -24,7 +24,7 @@ def runs(tmp_path_factory):
 
 @pytest.fixture
 def run(runs, tmp_path):
-    """A copy that a test may damage."""
+    """Return a copy of a run that a test may damage."""
     return shutil.copytree(runs / "narrow", tmp_path / "narrow")
 
 
@@ -32,40 +32,40 @@ def page_of(*folders):
     return training_page(read_runs(folders))
 
 
-def edit(run, **changes):
-    known = json.loads((run / "run.json").read_text(encoding="utf-8")) | changes
-    (run / "run.json").write_text(json.dumps(known), encoding="utf-8")
-    return known
+def edit_run_json(run, **changes):
+    run_json = json.loads((run / "run.json").read_text(encoding="utf-8")) | changes
+    (run / "run.json").write_text(json.dumps(run_json), encoding="utf-8")
+    return run_json
 
 
-def test_a_report_tells_the_whole_story(run):
+def test_a_report_has_curves_scores_data_settings_and_cost(run):
     text = page_of(run)
     scores = json.loads((run / "run.json").read_text(encoding="utf-8"))["scores"]["dev"]
     facts = ["Ended at step 10", "zh → en", "Scores on dev", "Worst sentences", "pairs read", "training time", "cpu"]
     settings = ["model.d_model", "preset tiny"]
-    for words in (*CURVES.values(), *facts, *settings, scores["signature"], f"{scores['bleu']:.1f}"):
-        assert words in text, words
+    for text_part in (*CURVES.values(), *facts, *settings, scores["signature"], f"{scores['bleu']:.1f}"):
+        assert text_part in text, text_part
 
 
 def test_scores_of_the_page_are_those_of_the_run(run):
-    found = training_dict(read_runs([run]))
-    kept = found["runs"][0]["scores"]["dev"]
-    assert found["sets"]["dev"]["scores"]["narrow"]["BLEU"]["value"] == pytest.approx(kept["bleu"])
-    assert found["sets"]["dev"]["scores"]["narrow"]["chrF"]["value"] == pytest.approx(kept["chrf"])
-    assert found["sets"]["dev"]["signatures"] == {"BLEU": kept["signature"], "chrF": kept["chrf_signature"]}
+    report = training_dict(read_runs([run]))
+    scores = report["runs"][0]["scores"]["dev"]
+    assert report["sets"]["dev"]["scores"]["narrow"]["BLEU"]["value"] == pytest.approx(scores["bleu"])
+    assert report["sets"]["dev"]["scores"]["narrow"]["chrF"]["value"] == pytest.approx(scores["chrf"])
+    assert report["sets"]["dev"]["signatures"] == {"BLEU": scores["signature"], "chrF": scores["chrf_signature"]}
 
 
 def test_only_what_differs_from_the_preset_is_listed(run):
-    (found,) = training_dict(read_runs([run]))["runs"]
-    assert found["preset"] == "tiny"
-    assert found["changes"]["model.d_model"] == [192, 16]
-    assert "model.dropout" not in found["changes"]
+    (report,) = training_dict(read_runs([run]))["runs"]
+    assert report["preset"] == "tiny"
+    assert report["changes"]["model.d_model"] == [192, 16]
+    assert "model.dropout" not in report["changes"]
 
 
 def test_a_run_that_was_killed_has_a_report(run):
     for path in (*run.glob("*.safetensors"), *run.glob("*.translated.txt")):
         path.unlink()
-    edit(run, finished=False, scores={})
+    edit_run_json(run, finished=False, scores={})
     metrics = (run / "metrics.jsonl").read_bytes()
     (run / "metrics.jsonl").write_bytes(metrics[: len(metrics) // 2] + b'{"step": 7, "lo')
     text = page_of(run)
@@ -81,18 +81,18 @@ def test_a_run_that_has_just_begun_has_a_report(run):
     shutil.rmtree(run / "data")
     for path in (*run.glob("*.safetensors"), *run.glob("*.translated.txt"), run / "config.toml"):
         path.unlink()
-    edit(run, finished=False, scores={})
+    edit_run_json(run, finished=False, scores={})
     assert "no step has been logged yet" in page_of(run)
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"asked": 1}', b"\xff\xfe"])
-def test_what_is_not_a_run_is_named(run, damage):
+def test_a_folder_that_is_not_a_run_is_named(run, damage):
     (run / "run.json").write_bytes(damage)
     with pytest.raises(DataError, match="narrow: expected the folder of a run"):
         read_runs([run])
 
 
-def test_lines_that_are_no_metrics_are_passed_over(run):
+def test_lines_that_are_not_metrics_are_skipped(run):
     before = len(read_runs([run])[0].metrics)
     with (run / "metrics.jsonl").open("ab") as file:
         file.write(b'null\n[1]\n{"loss": 1}\n{"step": "x"}\n\xff\n{"step": 11, "loss": null}\n')
@@ -102,7 +102,7 @@ def test_lines_that_are_no_metrics_are_passed_over(run):
     assert training_page([record])
 
 
-def test_a_damaged_model_costs_the_card_and_not_the_report(run):
+def test_a_report_is_written_although_the_model_is_damaged(run):
     (run / "model.safetensors").write_bytes(b"nonsense")
     (record,) = read_runs([run])
     assert record.card["languages"] == {"source": "zh", "target": "en"}  # of the best model
@@ -121,9 +121,9 @@ def test_samples_are_shown_as_they_changed(run):
     assert 2 <= text.count("&lt;b&gt;") <= 8
 
 
-def test_what_the_doctor_found_is_told(run):
-    found = {"name": "misaligned", "count": 1200, "share": 0.03, "advice": "drop them", "lines": list(range(1200))}
-    findings = [found, {"name": "leaked", "count": 0, "lines": []}]
+def test_findings_of_the_doctor_are_listed(run):
+    misaligned = {"name": "misaligned", "count": 1200, "share": 0.03, "advice": "drop them", "lines": list(range(1200))}
+    findings = [misaligned, {"name": "leaked", "count": 0, "lines": []}]
     (run / "doctor.json").write_text(json.dumps({"findings": findings}), encoding="utf-8")
     text = page_of(run)
     assert "misaligned" in text
@@ -138,9 +138,9 @@ def test_sentences_of_a_named_set_come_from_its_files(run, tmp_path):
     (tmp_path / "news.en").write_text("I love tea\nTea\n", encoding="utf-8")
     (run / "news.translated.txt").write_text("I love\nTea\n", encoding="utf-8")
     files = (tmp_path / "news.zh", tmp_path / "news.en")
-    known = edit(run, sets={"news": {"files": list(map(str, files)), "columns": []}})
-    known["asked"]["corpora"]["test 1 (news)"] = [Corpus("news", files).digest(), 1.0, []]
-    edit(run, asked=known["asked"])
+    run_json = edit_run_json(run, sets={"news": {"files": list(map(str, files)), "columns": []}})
+    run_json["asked"]["corpora"]["test 1 (news)"] = [Corpus("news", files).digest(), 1.0, []]
+    edit_run_json(run, asked=run_json["asked"])
     assert "I love tea" in page_of(run)
     (tmp_path / "news.en").write_text("I loved tea\nTea\n", encoding="utf-8")
     assert "has changed since the run read it" in page_of(run)
@@ -170,12 +170,12 @@ def test_runs_are_compared_side_by_side(runs):
     records = read_runs([runs / "narrow", runs / "wide"])
     text = training_page(records)
     assert "wide against narrow" in text
-    found = training_dict(records)
-    assert found["differing"] == {
+    comparison = training_dict(records)
+    assert comparison["differing"] == {
         "model.d_model": ["16", "24"],
         "training.steps": ["10", "15"],
     }
-    assert found["sets"]["dev"]["scores"]["wide"]["BLEU"]["p"] is not None
+    assert comparison["sets"]["dev"]["scores"]["wide"]["BLEU"]["p"] is not None
     assert [record.series("loss").x[-1] for record in records] == [10, 15]
 
 
@@ -186,10 +186,11 @@ def test_runs_of_other_sentences_are_not_compared(runs, run):
     assert "wide: other sentences than narrow" in page_of(run, runs / "wide")
 
 
-def report(*words):
-    with pytest.raises(SystemExit) as done:
-        main(["report", *map(str, words)])
-    return done.value.code
+def report(*arguments):
+    """Return the exit status of `sixfold report`."""
+    with pytest.raises(SystemExit) as exit_info:
+        main(["report", *map(str, arguments)])
+    return exit_info.value.code
 
 
 def test_the_command_writes_a_page_and_plots(run, tmp_path, capsys):
