@@ -1,10 +1,11 @@
-"""What each decision behind the Chinese–English model does to the dev sets: small models, trained alike but for it.
+"""The effect of each decision behind the Chinese–English model on the dev sets: small models that differ only in it.
 
     python benchmarks/decisions.py DATA --work DIR                        # one after another; GPU
     python benchmarks/decisions.py DATA --work DIR --only general         # one; several such processes may share a GPU
     python benchmarks/decisions.py DATA --work DIR --device cpu --steps 4
 
-"examined" learns from DATA/examined/train: the corpora, cleaned by `sixfold clean` with what `sixfold doctor` condemns.
+"examined" trains on DATA/examined/train: the corpora without the pairs that `sixfold doctor` advised `sixfold clean` to
+drop.
 """
 
 from __future__ import annotations
@@ -41,23 +42,23 @@ GENERAL = {
 
 @dataclass(frozen=True)
 class Variant:
-    """What is different from the recipe."""
+    """How a model differs from the recipe."""
 
-    weights: Mapping[str, float] | None = None  # of the corpora; None: those of the recipe
+    weights: Mapping[str, float] | None = None  # of the corpora, by name; None: as in the recipe
     layers: tuple[int, int] = (6, 2)
     width: int = 384
     settings: tuple[str, ...] = ()
-    folder: str = ""  # that the corpora are in, below the data folder
+    folder: str = ""  # of the corpora, below the data folder
 
 
 VARIANTS = {
-    # Which corpora, and how often.
+    # Which corpora, and their weights.
     "plain": Variant({}),  # every pair once an epoch
-    "mixed": Variant(MIXED),  # less law, dictionary and names, more of what is general and clean
-    "general": Variant(GENERAL),  # more so, and half of the documentation
+    "mixed": Variant(MIXED),  # less law, dictionary and names, more general and clean text
+    "general": Variant(GENERAL),  # even more so, and half of the documentation
     "no dictionary": Variant({**MIXED, "cedict": 0.001, "names": 0.001}),
-    # What is dropped from them.
-    "6+2x384": Variant(),  # what training's own filters drop
+    # What is dropped from the corpora.
+    "6+2x384": Variant(),  # the default filters of training
     "uncleaned": Variant(settings=(f"data.skip={json.dumps(get_args(Filter))}",)),
     "examined": Variant(folder="examined"),
     # The shape.
@@ -68,7 +69,8 @@ VARIANTS = {
 }
 
 
-def changed(recipe: Recipe, variant: Variant, steps: int) -> Recipe:
+def apply_variant(recipe: Recipe, variant: Variant, steps: int) -> Recipe:
+    """Return the recipe with the shape, corpora and settings of a variant."""
     width = variant.width
     settings = {
         "model.d_model": width, "model.heads": width // 64, "model.d_ff": 4 * width,
@@ -78,19 +80,21 @@ def changed(recipe: Recipe, variant: Variant, steps: int) -> Recipe:
     }  # fmt: skip
     recipe = recipes.changed(recipe, "", [*(f"{name}={value}" for name, value in settings.items()), *variant.settings])
 
-    def placed(corpus: CorpusConfig) -> CorpusConfig:
+    def adapt_corpus(corpus: CorpusConfig) -> CorpusConfig:
         (file,) = corpus.files
         weights = variant.weights
         weight = corpus.weight if weights is None else float(weights.get(Path(file).name.split(".")[0], 1.0))
         return replace(corpus, weight=weight, files=(str(Path(variant.folder) / file),))
 
-    dev = tuple(replace(corpus, bleu=0.0, bleu_back=0.0) for corpus in recipe.dev)  # promised of another model
-    return replace(recipe, corpus=tuple(map(placed, recipe.corpus)), dev=dev)
+    dev = tuple(
+        replace(corpus, bleu=0.0, bleu_back=0.0) for corpus in recipe.dev
+    )  # these thresholds belong to another model
+    return replace(recipe, corpus=tuple(map(adapt_corpus, recipe.corpus)), dev=dev)
 
 
 @contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """One process at a time."""
+def wait_for_lock(folder: Path) -> Iterator[None]:
+    """Wait until no other process holds the folder, then hold it."""
     while True:
         try:
             with claim(folder):
@@ -109,11 +113,11 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=list(VARIANTS), choices=list(VARIANTS))
     parser.add_argument("--steps", type=int, default=1200)
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--prepare", action="store_true", help="clean and tokenise, no more")
+    parser.add_argument("--prepare", action="store_true", help="only clean and tokenise")
     args = parser.parse_args()
-    run.WORTH_LISTING = 10**9  # scores are taken without a shortlist, so none is learnt
+    run.WORTH_LISTING = 10**9  # scores are computed without a shortlist, so none is learnt
     for name in args.only:
-        make = partial(changed, recipes.load(RECIPE), VARIANTS[name], args.steps)
+        make = partial(apply_variant, recipes.load(RECIPE), VARIANTS[name], args.steps)
         recipe = make()
         out = args.work / "".join(letter if letter.isalnum() else "-" for letter in name)
         out.mkdir(parents=True, exist_ok=True)
@@ -121,17 +125,17 @@ def main() -> None:
         shared.mkdir(exist_ok=True)
         if not (out / "data").exists():
             (out / "data").symlink_to(shared.absolute())
-        with held(args.work):  # what is cleaned and tokenised serves all that read the same
+        with wait_for_lock(args.work):  # variants with the same corpora share the cleaned and tokenised data
             device = run.choose_device(args.device)
             run.make_ready(recipe, find(recipe, args.data), args.work, {}, device, Display(Interrupt()))
         if args.prepare:
             continue
-        found = run.begin_run(make, args.data, out, args.device).scores
-        if not found:  # it was stopped
+        scores = run.begin_run(make, args.data, out, args.device).scores
+        if not scores:  # the run was interrupted
             return
-        means = {key: sum(each[key] for each in found.values()) / len(found) for key in ("bleu", "chrf")}
-        scores = {each: round(its["bleu"], 2) for each, its in found.items()}
-        print(json.dumps({"variant": name, "bleu": scores, "means": means}), flush=True)
+        means = {key: sum(of_set[key] for of_set in scores.values()) / len(scores) for key in ("bleu", "chrf")}
+        bleu = {set_name: round(of_set["bleu"], 2) for set_name, of_set in scores.items()}
+        print(json.dumps({"variant": name, "bleu": bleu, "means": means}), flush=True)
 
 
 if __name__ == "__main__":

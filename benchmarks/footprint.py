@@ -1,4 +1,4 @@
-"""What a model costs on a CPU: its file, opening it, memory, a sentence by itself and a file of them; models in turn.
+"""The cost of a model on a CPU: file size, time to open, memory, time of single sentences, and speed on many.
 
 python benchmarks/footprint.py DATA MODEL... [--rounds 3]      # the lines of DATA/dev/flores-dev.zh, into English
 """
@@ -13,33 +13,33 @@ import sys
 import time
 from pathlib import Path
 
-ALONE = 60  # sentences that are timed one by one
-BULK = 500  # together
+SINGLE_SENTENCES = 60  # timed one by one
+BATCH_SENTENCES = 500  # translated in one call
 
 
 def measure(model: Path, data: Path) -> dict[str, float]:
-    """In this process, which has done nothing else."""
-    began = time.perf_counter()
+    """Measure a model in this process, which must have done nothing else."""
+    begin = time.perf_counter()
     from sixfold import Translator
 
     with Translator(model, "cpu") as translator:
         translator.translate("你好。", "zh", "en")
-        opened = time.perf_counter() - began
+        open_seconds = time.perf_counter() - begin
         lines = (data / "dev" / "flores-dev.zh").read_text(encoding="utf-8").splitlines()
-        alone = []
-        for line in lines[:ALONE]:
+        sentence_seconds = []
+        for line in lines[:SINGLE_SENTENCES]:
             start = time.perf_counter()
             translator.translate(line, "zh", "en")
-            alone.append(time.perf_counter() - start)
+            sentence_seconds.append(time.perf_counter() - start)
         start = time.perf_counter()
-        translator.translate_batch(lines[:BULK], "zh", "en")
-        together = time.perf_counter() - start
+        translator.translate_batch(lines[:BATCH_SENTENCES], "zh", "en")
+        batch_seconds = time.perf_counter() - start
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines())
     return {
-        "seconds to the first translation": opened,
-        "MiB of memory at most": int(status["VmHWM"].split()[0]) / 1024,
-        "ms a sentence": 1000 * statistics.median(alone),
-        "sentences/s": BULK / together,
+        "seconds to the first translation": open_seconds,
+        "MiB of memory at peak": int(status["VmHWM"].split()[0]) / 1024,
+        "ms a sentence": 1000 * statistics.median(sentence_seconds),
+        "sentences/s": BATCH_SENTENCES / batch_seconds,
     }
 
 
@@ -48,20 +48,20 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("models", type=Path, nargs="+")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--one", action="store_true", help="measure here and print JSON")
+    parser.add_argument("--one", action="store_true", help="measure in this process and print JSON")
     args = parser.parse_args()
     if args.one:
         print(json.dumps(measure(args.models[0], args.data)))
         return
-    found: dict[Path, list[dict[str, float]]] = {model: [] for model in args.models}
+    results: dict[Path, list[dict[str, float]]] = {model: [] for model in args.models}
     command = [sys.executable, __file__, str(args.data), "--one"]
     for _ in range(args.rounds + 1):  # the first fills the cache of converted models
-        for model, its in found.items():
-            its.append(json.loads(subprocess.run([*command, str(model)], capture_output=True, check=True).stdout))
-    for model, its in found.items():
+        for model, rounds in results.items():
+            rounds.append(json.loads(subprocess.run([*command, str(model)], capture_output=True, check=True).stdout))
+    for model, rounds in results.items():
         print(f"{model.name}: {model.stat().st_size / 2**20:.1f} MiB")
-        for name in its[0]:
-            values = [each[name] for each in its[1:]]
+        for name in rounds[0]:
+            values = [values_of_round[name] for values_of_round in rounds[1:]]
             print(f"  {name:34} {statistics.median(values):8.2f}  ({min(values):.2f} to {max(values):.2f})")
 
 

@@ -1,4 +1,4 @@
-"""What two CPU cores reach in half an hour: `sixfold train` on the German and English captions of Multi30k.
+"""The BLEU that two CPU cores reach in half an hour: `sixfold train` on the German and English captions of Multi30k.
 
 python benchmarks/laptop.py DATA --work DIR
 """
@@ -37,12 +37,12 @@ def main() -> None:
     recipe = args.work / "laptop.toml"
     recipe.write_text(RECIPE.format(steps=args.steps), encoding="utf-8")
     command = ["sixfold", "train", str(recipe), "--data", str(args.data), "--output", str(args.work / "run"), "--json"]
-    began = time.perf_counter()
+    start = time.perf_counter()
     program = [sys.executable, "-m", *command, "--device", "cpu"]
-    done = subprocess.run(program, stdout=subprocess.PIPE, text=True, check=True)
-    minutes = (time.perf_counter() - began) / 60
-    found = json.loads(done.stdout)["scores"]["test2016"]
-    print(f"test2016 de→en: BLEU {found['bleu']:.2f} ({found['signature']}) after {minutes:.1f} minutes in all")
+    process = subprocess.run(program, stdout=subprocess.PIPE, text=True, check=True)
+    minutes = (time.perf_counter() - start) / 60
+    scores = json.loads(process.stdout)["scores"]["test2016"]
+    print(f"test2016 de→en: BLEU {scores['bleu']:.2f} ({scores['signature']}) after {minutes:.1f} minutes in total")
 
 
 if __name__ == "__main__":

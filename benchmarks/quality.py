@@ -1,8 +1,9 @@
-"""The same GPU minutes, cleaned pairs, tokeniser and shape: ours against Hugging Face's Seq2SeqTrainer.
+"""Quality after equal training time: Sixfold against Hugging Face's Seq2SeqTrainer.
 
-Ours trains from the recipe for `--steps` steps. Then Hugging Face's Marian gets as many seconds as that took, compiling
-included for both, reading and validating excluded for both. Its schedule is set to end with its time. Both are
-decoded by the same beam search of 4 and scored by sacreBLEU on every dev set of the recipe.
+Both have the same cleaned pairs, tokeniser and model shape. Sixfold trains from the recipe for `--steps` steps. Then
+Hugging Face's Marian gets as many seconds as that took; compiling counts for both, reading and validating for neither.
+Its schedule ends with its time. Both are decoded by the same beam search (beam 4) and scored by sacreBLEU on every dev
+set of the recipe.
 
     python benchmarks/quality.py DATA --work DIR --steps 4000           # GPU; needs transformers and accelerate
     python benchmarks/quality.py DATA --work DIR --steps 6 --small --device cpu
@@ -38,8 +39,8 @@ from sixfold.training.session import Ready, Sitting
 from sixfold.training.state import library_settings
 
 
-def change(recipe: Recipe, args: argparse.Namespace) -> Recipe:
-    """The recipe at the length, and where asked at the size, of this comparison; validation is left to the end."""
+def adapt_recipe(recipe: Recipe, args: argparse.Namespace) -> Recipe:
+    """Return the recipe with `--steps` steps, validated only at the end, and small with `--small`."""
     training = {"steps": args.steps, "warmup": max(1, args.steps // 8), "patience": 0}
     training |= {"validate_every": args.steps, "checkpoint_every": 10 * args.steps}
     tree: dict[str, Any] = {**recipe.settings, "training": {**recipe.settings["training"], **training}}
@@ -53,22 +54,22 @@ def change(recipe: Recipe, args: argparse.Namespace) -> Recipe:
 
 
 def train_ours(ready: Ready, args: argparse.Namespace, device: torch.device, display: Display) -> tuple[Any, float]:
-    """The product's own sitting; seconds from before the model is built until after the last step."""
+    """Train as `sixfold train` does; return the session and the seconds from building the model to the last step."""
     sitting = Sitting(ready, args.work / "ours", device, display)
     sitting.validate = lambda log: None  # type: ignore[method-assign]
-    began = time.perf_counter()
+    start = time.perf_counter()
     sitting.train()
     if device.type == "cuda":
         torch.cuda.synchronize()
-    return sitting, time.perf_counter() - began
+    return sitting, time.perf_counter() - start
 
 
 class Pairs(torch.utils.data.Dataset):
-    """The rows that our loader saw, epoch after epoch, as Hugging Face wants them."""
+    """The rows of our loader, epoch after epoch, as a dataset for Hugging Face."""
 
     def __init__(self, store: Store, shape: ModelConfig, seed: int, epochs: int) -> None:
-        drawn = [rows_of_epoch(store.ends, store.weights, seed, epoch) for epoch in range(epochs)]
-        self.rows = np.concatenate(drawn)
+        epochs_rows = [rows_of_epoch(store.ends, store.weights, seed, epoch) for epoch in range(epochs)]
+        self.rows = np.concatenate(epochs_rows)
         self.store, self.shape = store, shape
 
     def __len__(self) -> int:
@@ -81,13 +82,13 @@ class Pairs(torch.utils.data.Dataset):
 def train_peer(
     ready: Ready, seconds: float, args: argparse.Namespace, device: torch.device
 ) -> tuple[EncoderDecoder, ModelConfig, dict[str, float]]:
-    """MarianMTModel from a fresh start by Seq2SeqTrainer, for so many seconds."""
+    """Train a new MarianMTModel with Seq2SeqTrainer for `seconds`; return it as our model, its shape and its cost."""
     import transformers
 
     shape = replace(ready.config.model, norm_position="post", position_layout="halves")
     rate = peer_rate(ready, shape, args, device)
     steps = max(2, int(seconds * rate * 0.98))
-    model = fresh(shape)
+    model = new_marian(shape)
     trainer = make_trainer(model, ready, shape, steps, args, device)
     clock = Clock(seconds)
     trainer.add_callback(clock.callback(transformers.TrainerCallback))
@@ -96,15 +97,15 @@ def train_peer(
     tokens = int(pairs * ready.store.lengths()[1].mean())
     folder = args.work / "peer"
     model.save_pretrained(folder)
-    read = load_folder(folder)
-    ours = build(read.config.model)
-    load_weights(ours, read.weights())
-    assert isinstance(ours, EncoderDecoder)
-    return ours.to(device), read.config.model, {"seconds": clock.elapsed, "steps": clock.steps, "tokens": tokens}
+    file = load_folder(folder)
+    converted = build(file.config.model)
+    load_weights(converted, file.weights())
+    assert isinstance(converted, EncoderDecoder)
+    return converted.to(device), file.config.model, {"seconds": clock.elapsed, "steps": clock.steps, "tokens": tokens}
 
 
-def fresh(shape: ModelConfig) -> Any:
-    """Marian of this shape with the weights that Hugging Face itself starts from."""
+def new_marian(shape: ModelConfig) -> Any:
+    """Return a Marian of this shape with the initial weights of Hugging Face."""
     from peers import HuggingFace
 
     model = HuggingFace(shape, build(shape)).model  # type: ignore[arg-type]
@@ -112,20 +113,20 @@ def fresh(shape: ModelConfig) -> Any:
 
 
 class Clock:
-    """Ends a training when its time is up; time runs from its first step on, compiling included."""
+    """Stops a training when its time is over; time runs from the first step on, compiling included."""
 
     def __init__(self, seconds: float) -> None:
-        self.seconds, self.steps, self.elapsed, self.began = seconds, 0, 0.0, 0.0
+        self.seconds, self.steps, self.elapsed, self.start = seconds, 0, 0.0, 0.0
 
     def callback(self, base: type) -> Any:
         clock = self
 
         class Callback(base):  # type: ignore[misc,valid-type]
             def on_step_begin(self, *_: Any, **__: Any) -> None:
-                clock.began = clock.began or time.perf_counter()
+                clock.start = clock.start or time.perf_counter()
 
             def on_step_end(self, _: Any, state: Any, control: Any, **__: Any) -> None:
-                clock.steps, clock.elapsed = state.global_step, time.perf_counter() - clock.began
+                clock.steps, clock.elapsed = state.global_step, time.perf_counter() - clock.start
                 if clock.elapsed > clock.seconds:
                     control.should_training_stop = True
 
@@ -133,27 +134,30 @@ class Clock:
 
 
 def peer_rate(ready: Ready, shape: ModelConfig, args: argparse.Namespace, device: torch.device) -> float:
-    """Steps a second, by a short trial, so that the schedule can end when the time does."""
+    """Return steps a second, measured by a short trial, so that the schedule can end when the time does."""
     import transformers
 
     count = 4 if args.small else 40
-    trainer = make_trainer(fresh(shape), ready, shape, count, args, device)
+    trainer = make_trainer(new_marian(shape), ready, shape, count, args, device)
     times: list[float] = []
 
-    class Watch(transformers.TrainerCallback):
+    class StepTimes(transformers.TrainerCallback):
         def on_step_end(self, *_: Any, **__: Any) -> None:
             if device.type == "cuda":
                 torch.cuda.synchronize()
             times.append(time.perf_counter())
 
-    trainer.add_callback(Watch())
+    trainer.add_callback(StepTimes())
     trainer.train()
     half = len(times) // 2
     return (len(times) - 1 - half) / (times[-1] - times[half])
 
 
 def peer_batch(ready: Ready, args: argparse.Namespace) -> int:
-    """Pairs of a batch of the peer. Those of one of our steps do not fit at once: all are padded to the longest."""
+    """Return the pairs of a batch of the peer.
+
+    The pairs of one of our steps do not fit into its memory, because all are padded to the longest.
+    """
     pairs_of_our_step = ready.config.training.batch_tokens / float(ready.store.lengths()[1].mean())
     return max(1, round(pairs_of_our_step / args.peer_share))
 
@@ -170,7 +174,7 @@ def make_trainer(
         tokenizer_object=ready.tokenizer.rust, pad_token="<pad>", eos_token="<eos>"
     )
     batch = peer_batch(ready, args)
-    wanted = {
+    settings = {
         "output_dir": str(args.work / "peer-run"), "max_steps": steps, "per_device_train_batch_size": batch,
         "learning_rate": args.peer_rate, "lr_scheduler_type": "cosine",
         "warmup_steps": max(1, int(steps * args.peer_warmup)),
@@ -180,17 +184,17 @@ def make_trainer(
         "logging_steps": 500, "remove_unused_columns": False, "disable_tqdm": True, "seed": 1, "weight_decay": 0.0,
         "torch_compile": args.peer_compile, "gradient_accumulation_steps": args.peer_together,
     }  # fmt: skip
-    known = {field.name for field in dataclasses.fields(transformers.Seq2SeqTrainingArguments)}
-    assert wanted.keys() <= known, wanted.keys() - known
+    supported = {field.name for field in dataclasses.fields(transformers.Seq2SeqTrainingArguments)}
+    assert settings.keys() <= supported, settings.keys() - supported
 
     class Trainer(transformers.Seq2SeqTrainer):
-        """Grouped by length, as the Trainer offers; the lengths are handed over instead of counted for a minute."""
+        """Groups batches by length, as the Trainer can; it gets the lengths, because counting them takes a minute."""
 
         def _get_train_sampler(self, *_: Any) -> Any:
             return LengthGroupedSampler(batch, lengths=lengths)
 
     return Trainer(
-        model=model, args=transformers.Seq2SeqTrainingArguments(**wanted), train_dataset=data,
+        model=model, args=transformers.Seq2SeqTrainingArguments(**settings), train_dataset=data,
         data_collator=transformers.DataCollatorForSeq2Seq(fast, model=model, pad_to_multiple_of=8),
     )  # fmt: skip
 
@@ -212,7 +216,7 @@ def main() -> None:
     parser.add_argument("--peer-warmup", type=float, default=0.3, help="share of its steps")
     parser.add_argument("--peer-compile", action="store_true")
     parser.add_argument("--peer-share", type=int, default=6, help="its batches have 1/N of the pairs of our steps")
-    parser.add_argument("--peer-together", type=int, default=1, help="so many of its batches make one of its steps")
+    parser.add_argument("--peer-together", type=int, default=1, help="how many of its batches make one of its steps")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     with library_settings("auto", torch.device(args.device)):
@@ -223,7 +227,7 @@ def compare(args: argparse.Namespace) -> None:
     """Train both, score both and print the table."""
     device = torch.device(args.device)
     args.work.mkdir(parents=True, exist_ok=True)
-    recipe = change(recipes.load(args.recipe), args)
+    recipe = adapt_recipe(recipes.load(args.recipe), args)
     display = Display(Interrupt())
     ready = make_ready(recipe, find(recipe, args.data), args.work, {}, device, display)
     dev = tuple(texts.first(20) for texts in ready.dev) if args.small else ready.dev
