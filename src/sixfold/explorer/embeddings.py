@@ -35,8 +35,8 @@ def word_vectors(model: ModelFile, words: Sequence[str]) -> Vectors:
 
 def similar(model: ModelFile, first: str, second: str) -> float:
     """Return the cosine between two words: 1 for the same word, about 0 for words that have nothing in common."""
-    one, two = normalise_vectors(word_vectors(model, [first, second]))
-    return float(one @ two)
+    vectors = normalise_vectors(word_vectors(model, [first, second]))
+    return float(vectors[0] @ vectors[1])
 
 
 def similar_sentences(model: ModelFile, first: str, second: str) -> float:
@@ -44,8 +44,8 @@ def similar_sentences(model: ModelFile, first: str, second: str) -> float:
 
     The vector of a sentence is the mean output of the encoder over its pieces, or that of a decoder-only model.
     """
-    one, two = (normalise_vectors(_sentence_vector(model, text)) for text in (first, second))
-    return float(one @ two)
+    vectors = [normalise_vectors(_sentence_vector(model, text)) for text in (first, second)]
+    return float(vectors[0] @ vectors[1])
 
 
 def neighbours(model: ModelFile, word: str, count: int = 10) -> list[Neighbour]:
@@ -60,14 +60,14 @@ def neighbours(model: ModelFile, word: str, count: int = 10) -> list[Neighbour]:
     cosines = normalise_vectors(_embedding_table(model)[: tokenizer.vocab]) @ vector
     own = _encode(tokenizer, word)
     cosines[[*tokenizer.reserved, *tokenizer.byte_ids, *own]] = -np.inf
-    seen = {"", word.strip(), *(tokenizer.decode([index]).strip() for index in own)}
+    listed = {"", word.strip(), *(tokenizer.decode([index]).strip() for index in own)}
     nearest: list[Neighbour] = []
     for index in map(int, np.argsort(-cosines, kind="stable")):
         text = tokenizer.decode([index]).strip()
         if cosines[index] == -np.inf or len(nearest) == count:
             break
-        if text not in seen:
-            seen.add(text)
+        if text not in listed:
+            listed.add(text)
             nearest.append(Neighbour(text, index, float(cosines[index])))
     return nearest
 

@@ -76,7 +76,7 @@ class Explorer:
                 direction = ablated.direction(text, *direction.languages)
             trace = trace_pair(direction, text, translation, heads)
             self._traces[key] = trace
-            while len(self._traces) > 1 and sum(kept.nbytes for kept in self._traces.values()) > self._max_bytes:
+            while len(self._traces) > 1 and sum(cached.nbytes for cached in self._traces.values()) > self._max_bytes:
                 del self._traces[next(iter(self._traces))]
             return trace
 

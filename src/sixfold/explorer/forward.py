@@ -1,7 +1,7 @@
 """The forward pass of every model of this project, written out in NumPy, with every intermediate array recorded.
 
 Read it beside the paper, "Attention Is All You Need" (AIAYN below): the sections of this file are those of the paper,
-and an option that is not in the paper names the one it is from. It also serves everything that looks inside a model.
+and an option of another paper names that paper. Everything that looks inside a model uses this pass.
 It shares no code with `sixfold.model` and needs no torch; tests compare the two.
 
 The first axis of every array is `rows`, one row a sentence. Names of recorded arrays begin with the path of their

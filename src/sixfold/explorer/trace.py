@@ -70,7 +70,7 @@ class Trace:
 
     def __getitem__(self, name: str) -> Array:
         if name not in self.arrays:
-            similar = [known for known in self.arrays if known.split(".")[-1] == name.split(".")[-1]][:3]
+            similar = [candidate for candidate in self.arrays if candidate.split(".")[-1] == name.split(".")[-1]][:3]
             hint = f"try {', '.join(similar)}" if similar else "`trace.names` lists them"
             raise RequestError(f"name: expected the name of an array of this trace; got {name!r:.80}", hint)
         return self.arrays[name]
