@@ -20,6 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import get_args
 
+from sixfold.training.prepare import find
+
 from sixfold import recipe as recipes
 from sixfold.config import Filter
 from sixfold.errors import ConfigError
@@ -27,7 +29,6 @@ from sixfold.recipe import CorpusConfig, Recipe
 from sixfold.training import run
 from sixfold.training.display import Display
 from sixfold.training.interrupt import Interrupt
-from sixfold.training.prepare import find
 from sixfold.training.run_folder import claim
 
 RECIPE = Path(__file__).parents[1] / "recipes" / "zh-en.toml"

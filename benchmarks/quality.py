@@ -21,19 +21,19 @@ from typing import Any
 
 import numpy as np
 import torch
+from sixfold.data.tokens import Store
+from sixfold.training.evaluate import TextSet, Validator
+from sixfold.training.prepare import find
 from training import SMALL, example
 
 from sixfold import recipe as recipes
 from sixfold.config import ModelConfig
 from sixfold.data.batching import rows_of_epoch
-from sixfold.data.tokens import Store
 from sixfold.interop.huggingface import load_folder
 from sixfold.model.transformer import EncoderDecoder, build, load_weights
 from sixfold.recipe import Recipe
 from sixfold.training.display import Display
-from sixfold.training.evaluate import TextSet, Validator
 from sixfold.training.interrupt import Interrupt
-from sixfold.training.prepare import find
 from sixfold.training.run import make_ready
 from sixfold.training.session import Ready, Sitting
 from sixfold.training.state import library_settings

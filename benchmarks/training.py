@@ -24,19 +24,19 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from model_forward import ceiling, flops
+from sixfold.data.tokens import Store
+from sixfold.training.batch import Batch, collate
+from sixfold.training.prepare import find
 
 from sixfold import recipe as recipes
 from sixfold.config import ModelConfig, TrainingConfig
 from sixfold.data.loader import Loader, Order
-from sixfold.data.tokens import Store
 from sixfold.model.transformer import build
 from sixfold.presets import preset
 from sixfold.text.tokenizer import Tokenizer
-from sixfold.training.batch import Batch, collate
 from sixfold.training.display import Display
 from sixfold.training.interrupt import Interrupt
 from sixfold.training.loop import precision, train
-from sixfold.training.prepare import find
 from sixfold.training.run import make_ready
 from sixfold.training.session import Ready
 from sixfold.training.state import State, library_settings

@@ -236,7 +236,9 @@ class TrainingSession:
         log.scalars(self.state.step, {f"dev_{name}": value for name, value in values.items()})
         log.samples(self.state.step, samples)
         seconds = time.monotonic() - started
-        self.display.say(f"step {self.state.step:,}: {summary}{' (best)' if is_better else ''}, {format_duration(seconds)}")
+        self.display.say(
+            f"step {self.state.step:,}: {summary}{' (best)' if is_better else ''}, {format_duration(seconds)}"
+        )
         if self.is_stale and self.state.step < self.config.steps:
             self.display.say(
                 f"ends at step {self.state.step:,} of {self.config.steps:,}: no better in {self.progress.stale} "
