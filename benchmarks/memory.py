@@ -21,7 +21,7 @@ from typing import Any
 from sixfold import Memory
 from sixfold.text.lines import read_lines
 from sixfold.translation.memory import LEAST, MOST, NEARLY, distance, units_of
-from sixfold.translation.pairs import Pair
+from sixfold.translation.pair_files import Pair
 from sixfold.translation.result import Match
 
 WORDS = 20_000  # the n-th has a share like 1/n, as in any language

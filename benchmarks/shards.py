@@ -24,7 +24,7 @@ from dataclasses import replace
 from itertools import cycle, islice
 from pathlib import Path
 
-from sixfold.translation.bulk.records import text_of
+from sixfold.translation.bulk.json_lines import text_of
 from sixfold.translation.bulk.shards import cut
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))

@@ -17,7 +17,7 @@ from sixfold.translation.documents.units import Unit
 from sixfold.translation.glossary import Glossary, Term
 from sixfold.translation.guard import check
 from sixfold.translation.memory import Memory
-from sixfold.translation.occurrences import occurrences
+from sixfold.translation.string_search import occurrences
 
 CUE = "1 --> 2\n"
 MARKUP = {

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sixfold.decoding.options import Hypothesis
-from sixfold.translation.hypotheses import ways_through
+from sixfold.translation.decode import ways_through
 
 HYPOTHESES = st.builds(Hypothesis, st.lists(st.integers(4, 9), max_size=5), st.floats(-9, 0))
 SENTENCES = st.lists(st.lists(HYPOTHESES, min_size=1, max_size=3), max_size=4)

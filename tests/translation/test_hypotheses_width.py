@@ -4,8 +4,8 @@ import pytest
 
 from sixfold import TranslateOptions, Translator
 from sixfold.decoding.options import Hypothesis
-from sixfold.translation import hypotheses
-from sixfold.translation.hypotheses import DOUBTFUL_SCORE, SHORT_SOURCE, WIDER, best_hypotheses
+from sixfold.translation import decode as hypotheses
+from sixfold.translation.decode import DOUBTFUL_SCORE, SHORT_SOURCE, WIDER, best_hypotheses
 
 
 class Model:

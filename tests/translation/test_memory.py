@@ -14,7 +14,7 @@ from sixfold.errors import DataError
 from sixfold.translation.documents.document import translate_document
 from sixfold.translation.glossary import Glossary, Term
 from sixfold.translation.memory import counted, distance, units_of
-from sixfold.translation.pairs import Pair
+from sixfold.translation.pair_files import Pair
 from sixfold.translation.result import Match, Translation
 
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n{}<tmx version="1.4"><header srclang="{}"/><body>{}</body></tmx>'

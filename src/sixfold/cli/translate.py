@@ -25,8 +25,8 @@ from sixfold.text.languages import DENSE, letters
 from sixfold.text.sentences import is_spaced
 from sixfold.translation.documents.document import FORMATS, check_columns, format_of, translate_document
 from sixfold.translation.glossary import Glossary
-from sixfold.translation.lines import UNREAD, Lines, Occurrences, add_occurrence, check_strict, refused
-from sixfold.translation.lines import report as warnings_of
+from sixfold.translation.line_translator import UNREAD, Lines, Occurrences, add_occurrence, check_strict, refused
+from sixfold.translation.line_translator import report as warnings_of
 from sixfold.translation.loading import find_model
 from sixfold.translation.memory import Memory
 from sixfold.translation.options import TranslateOptions

@@ -19,7 +19,7 @@ from sixfold.configfile import changes
 from sixfold.errors import ConfigError, DataError
 from sixfold.files import hold
 from sixfold.text.encodings import check_utf8
-from sixfold.translation.lines import Lines, byte_order_mark, check_strict
+from sixfold.translation.line_translator import Lines, byte_order_mark, check_strict
 from sixfold.translation.result import Translation
 
 CHUNK = 1 << 16

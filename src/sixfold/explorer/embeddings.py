@@ -14,7 +14,7 @@ from sixfold.modelfile import ModelFile
 from sixfold.text.languages import guess_language
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.translation.direction import languages_of, tag_of
-from sixfold.translation.plan import replace_surrogates
+from sixfold.translation.prepare import replace_surrogates
 
 Vectors = Float[Array, "words d_model"]
 

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from sixfold.errors import RequestError
 from sixfold.text.tokenizer import BYTES, Tokenizer
-from sixfold.translation.plan import replace_surrogates
+from sixfold.translation.prepare import replace_surrogates
 
 MAX_CHARACTERS = 1000  # of a text: a foreign tokeniser may take it for one word, with as many stages
 

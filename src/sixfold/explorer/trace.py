@@ -18,10 +18,10 @@ from sixfold.explorer.pieces import Pieces, piece_text, pieces_of_ids, pieces_of
 from sixfold.modelfile import ModelFile
 from sixfold.tensorfile import Tensor
 from sixfold.text.tokenizer import Tokenizer
+from sixfold.translation.decode import best_hypotheses
 from sixfold.translation.direction import Direction, one_line, tag_of
-from sixfold.translation.hypotheses import best_hypotheses
 from sixfold.translation.options import TranslateOptions
-from sixfold.translation.plan import replace_surrogates
+from sixfold.translation.prepare import replace_surrogates
 
 Array = np.ndarray
 NEEDED_WHOLE = ("key", "value", "key_rotated")  # a single query row needs all rows of these arrays

@@ -20,7 +20,7 @@ from sixfold.serving.libre_schema import SCHEMAS
 from sixfold.serving.refusal import Json, Refusal
 from sixfold.translation.documents.document import FORMATS, format_of, prose_of
 from sixfold.translation.options import TranslateOptions
-from sixfold.translation.plan import replace_surrogates
+from sixfold.translation.prepare import replace_surrogates
 from sixfold.translation.result import Translation
 
 # What clients call a language, and what models do.

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from sixfold.translation.plan import replace_surrogates
+from sixfold.translation.prepare import replace_surrogates
 
 Text = Annotated[str, AfterValidator(replace_surrogates)]
 Language = Annotated[str, Field(max_length=35, examples=["zh"])]

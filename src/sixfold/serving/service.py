@@ -18,13 +18,13 @@ from sixfold.serving.models import Models, Opened
 from sixfold.serving.options import ServeOptions
 from sixfold.serving.refusal import Refusal
 from sixfold.text.languages import SCRIPTS, count, guess_language, letters
+from sixfold.translation.cancellation import Stopped, stoppable
 from sixfold.translation.direction import Direction
 from sixfold.translation.documents.document import Document, Report, parts_of, translate_parts
 from sixfold.translation.glossary import Glossary
 from sixfold.translation.memory import Memory
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.result import Translation
-from sixfold.translation.stopping import Stopped, stoppable
 from sixfold.translation.translator import Translator
 
 PIVOT = "en"

@@ -13,7 +13,7 @@ from sixfold.text.identification import name_of, other_language
 from sixfold.text.languages import SCRIPTS, guess_language
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.translation.confidence import Confidence, of_card
-from sixfold.translation.plan import replace_surrogates
+from sixfold.translation.prepare import replace_surrogates
 from sixfold.translation.result import Notice
 
 Languages = tuple[str, str]

@@ -17,13 +17,13 @@ from pathlib import Path
 
 from sixfold.decoding.options import Hypothesis
 from sixfold.text.sentences import is_spaced
+from sixfold.translation.decode import Wish, mean_scores, with_room
 from sixfold.translation.direction import Direction
 from sixfold.translation.documents.units import Span
 from sixfold.translation.explain import piece_spans, words_of
 from sixfold.translation.guard import Fault
-from sixfold.translation.hypotheses import Wish, mean_scores, with_room
 from sixfold.translation.options import TranslateOptions
-from sixfold.translation.pairs import Pair, is_turned, read_pairs, turned_about
+from sixfold.translation.pair_files import Pair, is_turned, read_pairs, turned_about
 
 PLACES = 4  # of a translation that are tried for a term
 TWICE = 5.0  # what it costs, in log-probability, to say a term and the word that it is to replace

@@ -14,7 +14,7 @@ from sixfold.text.languages import LETTERS, SCRIPTS, UNSPACED, letters
 from sixfold.text.numbers import numbers, numbers_differ
 from sixfold.translation.direction import Direction
 from sixfold.translation.documents.units import NO_CHARACTER, PLACEHOLDER, Span
-from sixfold.translation.occurrences import occurrences
+from sixfold.translation.string_search import occurrences
 
 # Measured by benchmarks/guard.py: what finds nine of ten planted faults and cries wolf on one good line in a hundred.
 SHORTEST, LONGEST = 0.3, 3.2  # lengths of a translation, over its source's

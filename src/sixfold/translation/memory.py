@@ -17,9 +17,8 @@ import numpy as np
 
 from sixfold.text.languages import LETTERS, UNSPACED
 from sixfold.translation.direction import one_line
-from sixfold.translation.pairs import Languages, Pair, is_turned, read_pairs, turned_about
+from sixfold.translation.pair_files import Languages, Pair, is_turned, read_pairs, read_tmx, turned_about
 from sixfold.translation.result import Match
-from sixfold.translation.tmx import read_tmx
 
 LEAST, MOST = 0.7, 3  # how alike, and how many, what is shown for a sentence
 LONGEST = 2000  # words of a sentence that is compared with others: the time grows by the square of their number

@@ -12,16 +12,16 @@ from sixfold.config import Compute
 from sixfold.engines.engine import Engine
 from sixfold.errors import RequestError
 from sixfold.text.sentences import is_spaced
+from sixfold.translation.decode import Answer, decode, guard, mean_scores, notices, ways_through, with_room
 from sixfold.translation.direction import Direction, check_told, choose, directions_of, language_notices
 from sixfold.translation.explain import Said, explain
 from sixfold.translation.glossary import Glossary, honour_all
-from sixfold.translation.hypotheses import Answer, decode, guard, mean_scores, notices, ways_through, with_room
 from sixfold.translation.loading import Device as Device
 from sixfold.translation.loading import Source, check_threads, choose_device, load_all, open_engine
 from sixfold.translation.loading import shipped as shipped
 from sixfold.translation.memory import Memory
 from sixfold.translation.options import TranslateOptions
-from sixfold.translation.plan import Layout, plan, replace_surrogates
+from sixfold.translation.prepare import Layout, plan, replace_surrogates
 from sixfold.translation.result import Candidate, Details, Translation
 
 WINDOW = 1024  # texts that `stream` holds at once

@@ -16,7 +16,7 @@ from sixfold import modelfile
 from sixfold.errors import ConfigError, DataError, ModelFileError
 from sixfold.files import atomic
 from sixfold.translation.bulk import shards
-from sixfold.translation.bulk.records import text_of, with_translation
+from sixfold.translation.bulk.json_lines import text_of, with_translation
 from sixfold.translation.bulk.shards import Plan, cut, read_block
 from sixfold.translation.bulk.workers import Order, Tally, carry_out_here
 from sixfold.translation.options import TranslateOptions
@@ -346,7 +346,9 @@ def test_killed_at_random_it_goes_on_and_writes_the_same_bytes(tmp_path, models)
     chance = random.Random(5)
     texts = ["".join(f"{pair(chance)[0]}\n" for _ in range(1500)) for _ in "ab"]
     inputs = [written(tmp_path / f"{name}.txt", text.encode()) for name, text in zip("ab", texts, strict=True)]
-    program = "from sixfold.translation import shards; shards.LINES = 10\nfrom sixfold.cli.main import main; main()"
+    program = (
+        "from sixfold.translation.bulk import shards; shards.LINES = 10\nfrom sixfold.cli.main import main; main()"
+    )
     command = [sys.executable, "-c", program, "translate", "--model", models["zh-en"], *inputs, "--output"]
     subprocess.run([*command, tmp_path / "calm"], check=True, capture_output=True, timeout=120)
     kills = 0

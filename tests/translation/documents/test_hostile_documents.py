@@ -6,6 +6,7 @@ import pytest
 from made_documents import Turned, made
 
 from sixfold.errors import DataError
+from sixfold.translation.cancellation import Stopped, stoppable
 from sixfold.translation.documents.document import (
     FORMATS,
     Document,
@@ -15,7 +16,6 @@ from sixfold.translation.documents.document import (
     translate_parts,
 )
 from sixfold.translation.documents.units import PLACEHOLDER, Unit
-from sixfold.translation.stopping import Stopped, stoppable
 
 
 @pytest.mark.parametrize(

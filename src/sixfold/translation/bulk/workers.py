@@ -15,10 +15,17 @@ from typing import Any, NamedTuple, Self
 from sixfold import files, modelfile
 from sixfold.config import Compute
 from sixfold.errors import ModelFileError
-from sixfold.translation.bulk.records import text_of, with_translation
+from sixfold.translation.bulk.json_lines import text_of, with_translation
 from sixfold.translation.bulk.shards import PARTS, Block, Check, Plan, read_block
 from sixfold.translation.glossary import Glossary
-from sixfold.translation.lines import Lines, Occurrences, add_occurrence, byte_order_mark, check_strict, report
+from sixfold.translation.line_translator import (
+    Lines,
+    Occurrences,
+    add_occurrence,
+    byte_order_mark,
+    check_strict,
+    report,
+)
 from sixfold.translation.loading import Device
 from sixfold.translation.memory import Memory
 from sixfold.translation.options import TranslateOptions

@@ -16,17 +16,17 @@ from typing import NamedTuple
 from sixfold.errors import DataError, RequestError
 from sixfold.text.languages import SCRIPTS, letters
 from sixfold.text.sentences import is_spaced
+from sixfold.translation.cancellation import check_stop
 from sixfold.translation.direction import language_notices
 from sixfold.translation.documents import csv_tsv, docx, html, json_yaml, markdown, po_xliff, subtitles
 from sixfold.translation.documents.inline import place
 from sixfold.translation.documents.units import Atom, Mark, Span, Unit, UnreadableError
 from sixfold.translation.glossary import Glossary
 from sixfold.translation.memory import Memory
-from sixfold.translation.occurrences import occurrences
 from sixfold.translation.options import TranslateOptions
-from sixfold.translation.plan import has_words
+from sixfold.translation.prepare import has_words
 from sixfold.translation.result import Notice, Translation
-from sixfold.translation.stopping import check_stop
+from sixfold.translation.string_search import occurrences
 from sixfold.translation.translator import Translator
 
 Parse = Callable[[str], list[Unit]]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from html import escape
 from typing import NamedTuple
 
+from sixfold.translation.cancellation import check_stop
 from sixfold.translation.documents.units import Kind, Piece, Span, Unit, text_pieces, unescaped, unit_of
-from sixfold.translation.stopping import check_stop
 
 # Without a way back (++), and up to the first character that no tag has: what turns out to be no tag is text up to
 # there, and is not read again, so that no text takes more than one pass.

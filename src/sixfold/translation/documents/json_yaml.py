@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from sixfold.translation.cancellation import check_stop
 from sixfold.translation.documents.units import Unit, UnreadableError, text_pieces, unit_of
-from sixfold.translation.stopping import check_stop
 
 DEEPEST = 100  # lists and mappings of YAML inside each other; its scanner needs time by the square of their number
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.S)

@@ -12,9 +12,9 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from sixfold.text.languages import UNSPACED, letters
+from sixfold.translation.cancellation import check_stop
 from sixfold.translation.documents import html
 from sixfold.translation.documents.units import PLACEHOLDER, Kind, Piece, Span, Unit, text_pieces, unit_of
-from sixfold.translation.stopping import check_stop
 
 _FRONT = re.compile(r"---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S)
 _TAIL = re.compile(

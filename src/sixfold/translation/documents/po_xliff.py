@@ -6,9 +6,9 @@ import re
 from dataclasses import replace
 from html import escape
 
+from sixfold.translation.cancellation import check_stop
 from sixfold.translation.documents import html
 from sixfold.translation.documents.units import Kind, Piece, Unit, text_pieces, unescaped, unit_of
-from sixfold.translation.stopping import check_stop
 
 _QUOTED = r'(?:"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"[ \t]*+(?:\r?\n[ \t]*+)?+)++'
 _ENTRY = re.compile(

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from html import unescape
 from typing import Literal, NamedTuple
 
+from sixfold.translation.cancellation import check_stop
 from sixfold.translation.result import Span as Span
-from sixfold.translation.stopping import check_stop
 
 Kind = Literal["open", "close", "single"]
 

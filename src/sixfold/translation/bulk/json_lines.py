@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from sixfold.errors import DataError
-from sixfold.translation.plan import replace_surrogates
+from sixfold.translation.prepare import replace_surrogates
 
 SAID, WARNINGS = "translation", "warnings"
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sixfold.config import TokenizerConfig
 from sixfold.text.learn import train_tokenizer
-from sixfold.translation.plan import has_words, plan, replace_surrogates
+from sixfold.translation.prepare import has_words, plan, replace_surrogates
 
 TOKENIZER = train_tokenizer(["the cat sat on the mat", "我爱猫"] * 9, TokenizerConfig(vocab=300))
 TEXTS = st.text(st.sampled_from("a我1 .。!\n\r\t\u2028\x0b🙂\u0301,，"), max_size=80)
