@@ -23,7 +23,7 @@ from sixfold.evaluation.word_alignment import AnnotatedPair, alignment_error_rat
 from sixfold.explorer.influence import influence
 from sixfold.explorer.trace import Trace, trace_pair
 from sixfold.modelfile import ModelFile
-from sixfold.translation.loading import shipped
+from sixfold.translation.loading import shipped_models
 from sixfold.translation.translator import Translator
 
 PAIRS = Path(__file__).parents[1] / "tests" / "translation" / "alignments.tsv"
@@ -62,7 +62,9 @@ def measure_costs(file: ModelFile, translator: Translator, marked: Sequence[Anno
     mean_of_heads = CpuEngine(replace(file, card=plain, checksum=""), threads=1)
     directions = [translator.direction(each.source, *each.languages) for each in marked]
     engine = directions[0].engine
-    sources = [one.source(one.tokenizer.encode(each.source)) for one, each in zip(directions, marked, strict=True)]
+    sources = [
+        one.encoder_input(one.tokenizer.encode(each.source)) for one, each in zip(directions, marked, strict=True)
+    ]
     targets = [one.encode_target(each.target) for one, each in zip(directions, marked, strict=True)]
     pairs = list(zip(sources, targets, strict=True))
     ways: dict[str, Callable[[], object]] = {
@@ -85,7 +87,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, help="left out: the one that ships")
     parser.add_argument("--pairs", type=Path, default=PAIRS)
     args = parser.parse_args()
-    file, marked = modelfile.load(args.model or shipped()[0]), read_annotated_pairs(args.pairs)
+    file, marked = modelfile.load(args.model or shipped_models()[0]), read_annotated_pairs(args.pairs)
     config = file.config.model
     chosen, last = aligning_heads(file.card, config), aligning_heads({}, config)
     print(f"{len(marked)} pairs; heads of the card: {chosen}" if CARD_KEY in file.card else "no heads on the card")

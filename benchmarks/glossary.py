@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sixfold import Translator
 from sixfold.evaluation.scores import score
-from sixfold.translation.glossary import Glossary, Term, has
+from sixfold.translation.glossary import Glossary, Term, has_term
 
 WORD = re.compile(r"[a-z][a-z -]{3,30}[a-z]")
 HAN = re.compile(r"[\u4e00-\u9fff]{2,6}")
@@ -60,7 +60,8 @@ def main() -> None:
             plain = [each.text for each in translator.translate_batch(sources, *way)]
             shared = [terms_of(*pair, known, way) for pair in zip(texts["zh"], texts["en"], strict=True)][: args.lines]
             hidden = [
-                [term for term in its if not has(said, term, way[1])] for its, said in zip(shared, plain, strict=True)
+                [term for term in its if not has_term(said, term, way[1])]
+                for its, said in zip(shared, plain, strict=True)
             ]
             told = list(plain)
             for place, terms in enumerate(hidden):
@@ -68,7 +69,7 @@ def main() -> None:
                     glossary = Glossary(tuple(terms))
                     told[place] = translator.translate(sources[place], *way, glossary=glossary).text
             wanted = sum(map(len, hidden))
-            kept = sum(has(told[place], term, way[1]) for place, terms in enumerate(hidden) for term in terms)
+            kept = sum(has_term(told[place], term, way[1]) for place, terms in enumerate(hidden) for term in terms)
             both = [score(said, references, way[1]).bleu for said in (plain, told)]
             some = [place for place, terms in enumerate(hidden) if terms]
             meant = [references[at] for at in some]

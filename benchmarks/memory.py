@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sixfold import Memory
+from sixfold import TranslationMemory
 from sixfold.text.lines import read_lines
 from sixfold.translation.memory import LEAST, MOST, NEARLY, distance, units_of
 from sixfold.translation.pair_files import Pair
@@ -52,7 +52,7 @@ def changed(sentence: str, others: list[str], chance: random.Random) -> str:
     return (" " if spaced else "").join(units)
 
 
-def brute(memory: Memory, sentence: str) -> list[Match]:
+def brute(memory: TranslationMemory, sentence: str) -> list[Match]:
     """What `fuzzy` finds, by a look at every entry."""
     units = units_of(sentence)
     scored = []
@@ -74,7 +74,7 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
 def measure(name: str, sentences: list[str], fresh: list[str], questions: int) -> None:
     chance = random.Random(2)
     known = list(dict.fromkeys(sentences))
-    memory = Memory(tuple(Pair(each, "x") for each in known))
+    memory = TranslationMemory(tuple(Pair(each, "x") for each in known))
     _, building = timed(lambda: (memory.exact(""), memory.fuzzy("a")))
     print(f"{name}: {len(known):,} sentences, index {building:.2f} s")
     asked = {
@@ -102,7 +102,7 @@ def read_time(sentences: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "m.tmx"
         path.write_text(f'<tmx version="1.4"><header srclang="en"/><body>{units}</body></tmx>', encoding="utf-8")
-        memory, seconds = timed(lambda: Memory.read(path))
+        memory, seconds = timed(lambda: TranslationMemory.read(path))
         print(f"TMX of {len(memory.entries):,} units, {path.stat().st_size / 1e6:.0f} MB: {seconds:.2f} s")
 
 

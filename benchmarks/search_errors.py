@@ -74,8 +74,11 @@ class Found(NamedTuple):
 
 def search(direction: Direction, lines: Sequence[str], setting: Search) -> list[list[int]]:
     """The best tokens for each line, which is translated as one sentence."""
-    sources = [direction.source(ids[: direction.longest]) for ids in direction.tokenizer.encode_batch(list(lines))]
-    options = setting.options(direction.room)
+    sources = [
+        direction.encoder_input(ids[: direction.max_source_tokens])
+        for ids in direction.tokenizer.encode_batch(list(lines))
+    ]
+    options = setting.options(direction.max_target_tokens)
     if setting.adaptive:
         found = best_hypotheses(direction, sources, options)
     else:
@@ -84,7 +87,10 @@ def search(direction: Direction, lines: Sequence[str], setting: Search) -> list[
 
 
 def rescored(direction: Direction, lines: Sequence[str], targets: Sequence[list[int]]) -> Iterator[Found]:
-    sources = [direction.source(ids[: direction.longest]) for ids in direction.tokenizer.encode_batch(list(lines))]
+    sources = [
+        direction.encoder_input(ids[: direction.max_source_tokens])
+        for ids in direction.tokenizer.encode_batch(list(lines))
+    ]
     for tokens, each in zip(targets, direction.engine.score(sources, targets), strict=True):
         yield Found(tokens, sum(each) / len(each))
 
@@ -158,7 +164,7 @@ def main() -> None:
                 best = [max(one.score for one in same) for same in zip(*found.values(), strict=True)]
                 for name, some in found.items():
                     missed = errors(some, best)
-                    texts = [direction.said(one.tokens) for one in some]
+                    texts = [direction.decode_target(one.tokens) for one in some]
                     bleu = score(texts, references, target).bleu
                     mean = statistics.fmean(missed) if missed else 0.0
                     table[name].append((len(missed) / len(lines), mean, bleu))

@@ -27,7 +27,7 @@ from pathlib import Path
 
 from sixfold import TranslateOptions, Translator, modelfile
 from sixfold.interop.ctranslate2 import convert
-from sixfold.translation.translator import shipped
+from sixfold.translation.loading import shipped_models
 
 HERE = Path(__file__).parent
 HEAD = "POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -114,7 +114,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--libre", type=Path)
     args = parser.parse_args()
-    model = args.model or shipped()[0]
+    model = args.model or shipped_models()[0]
     lines = (args.data / "dev" / "wmt17.zh").read_text(encoding="utf-8").splitlines()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)

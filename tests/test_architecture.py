@@ -252,7 +252,7 @@ def test_the_commands_of_the_scale_out_guide_do_what_they_say(follow, tmp_path):
     folder = follow("docs/guides/scale-out.md", tmp_path / "guide")
     text = (ROOT / "docs/guides/scale-out.md").read_text(encoding="utf-8")
     assert f"```\n{(folder / 'translated' / 'one.jsonl').read_text(encoding='utf-8')}```\n" in text
-    assert f"blocks of {shards.LINES:,} lines" in text
+    assert f"blocks of {shards.BLOCK_LINES:,} lines" in text
 
 
 def test_the_commands_of_the_doctors_guide_do_what_they_say(follow, tmp_path):

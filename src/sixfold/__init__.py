@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from sixfold.training.run import finetune, train
     from sixfold.translation.documents.document import translate_document
     from sixfold.translation.glossary import Glossary
-    from sixfold.translation.memory import Memory
+    from sixfold.translation.memory import TranslationMemory
     from sixfold.translation.options import TranslateOptions
     from sixfold.translation.result import Translation
     from sixfold.translation.translator import Translator
@@ -32,7 +33,6 @@ _HOMES = {
     "ConfigError": "sixfold.errors",
     "DataError": "sixfold.errors",
     "Glossary": "sixfold.translation.glossary",
-    "Memory": "sixfold.translation.memory",
     "ModelConfig": "sixfold.config",
     "ModelFile": "sixfold.modelfile",
     "ModelFileError": "sixfold.errors",
@@ -44,6 +44,7 @@ _HOMES = {
     "TrainingConfig": "sixfold.config",
     "TranslateOptions": "sixfold.translation.options",
     "Translation": "sixfold.translation.result",
+    "TranslationMemory": "sixfold.translation.memory",
     "Translator": "sixfold.translation.translator",
     "explore": "sixfold.explorer.explore",
     "finetune": "sixfold.training.run",
@@ -52,6 +53,8 @@ _HOMES = {
     "translate_document": "sixfold.translation.documents.document",
 }
 
+_RENAMED = {"Memory": "TranslationMemory"}  # old public names, which still work for one release
+
 __all__ = [
     "AsyncClient",
     "Client",
@@ -59,7 +62,6 @@ __all__ = [
     "ConfigError",
     "DataError",
     "Glossary",
-    "Memory",
     "ModelConfig",
     "ModelFile",
     "ModelFileError",
@@ -71,6 +73,7 @@ __all__ = [
     "TrainingConfig",
     "TranslateOptions",
     "Translation",
+    "TranslationMemory",
     "Translator",
     "explore",
     "finetune",
@@ -86,6 +89,9 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
+    if name in _RENAMED:
+        warnings.warn(f"sixfold.{name} is now sixfold.{_RENAMED[name]}", DeprecationWarning, stacklevel=2)
+        name = _RENAMED[name]
     if name not in _HOMES:
         raise AttributeError(f"module 'sixfold' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)

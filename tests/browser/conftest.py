@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import pytest
 from small_servers import Server
 
-from sixfold.translation.loading import shipped
+from sixfold.translation.loading import shipped_models
 
 sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -33,7 +33,7 @@ def site(tmp_path_factory):
     os.environ["SIXFOLD_CACHE"] = str(tmp_path_factory.mktemp("cache"))
     folder = tmp_path_factory.mktemp("site")
     copy = folder / "zh-en.safetensors"
-    copy.symlink_to(shipped()[0])
+    copy.symlink_to(shipped_models()[0])
     with Server(copy, requests_per_minute=100_000) as started:
         yield started
 

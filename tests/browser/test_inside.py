@@ -20,7 +20,7 @@ from sixfold.explorer.forward import angles, sinusoids
 from sixfold.explorer.masks import batch_masks
 from sixfold.model.transformer import weights_of
 from sixfold.text.learn import train_tokenizer
-from sixfold.translation.loading import shipped
+from sixfold.translation.loading import shipped_models
 from sixfold.weights import shapes
 
 BATCH = ["I am tired.", "The cat sleeps on the mat.", "Hi"]
@@ -37,7 +37,7 @@ CELLS = """([selector, cells]) => {
 
 @pytest.fixture(scope="module")
 def model():
-    return modelfile.load(shipped()[0])
+    return modelfile.load(shipped_models()[0])
 
 
 def download(page, panel, kind="data"):
@@ -309,7 +309,7 @@ def test_memory_is_what_the_file_would_take(open_page, model):
     rows = {row[0]: int(row[1].replace(",", "")) for row in download(page, 2)[1:]}
     stored = {name: tensor.data.nbytes for name, tensor in model.tensors.items() if "shortlist" not in name}
     assert rows["int8"] == sum(stored.values())
-    assert rows["this file, with its tokeniser"] == Path(shipped()[0]).stat().st_size
+    assert rows["this file, with its tokeniser"] == Path(shipped_models()[0]).stat().st_size
     assert rows["f32"] == 2 * rows["bf16"]
 
 

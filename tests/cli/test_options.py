@@ -13,7 +13,7 @@ from commands import complaint, run_here, sixfold
 from sixfold import modelfile
 from sixfold.cli.main import VERBS, make_app
 from sixfold.cli.options import OLD_SPELLINGS, respelt
-from sixfold.translation.loading import find_model, shipped
+from sixfold.translation.loading import find_model, shipped_models
 
 
 def commands():
@@ -94,7 +94,7 @@ def test_a_folder_without_a_model_is_told(tmp_path):
 
 
 def test_the_shipped_model_has_a_name_and_is_the_default(capsys, tmp_path, monkeypatch):
-    (path,) = shipped()
+    (path,) = shipped_models()
     assert path.stem == "zh-en"
     assert find_model("zh-en") == find_model(None) == path
     named, default = (run_here(capsys, "summary", *words, "--json").out for words in (["-m", "zh-en"], []))

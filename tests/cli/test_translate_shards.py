@@ -169,7 +169,8 @@ def test_without_ray_the_extra_is_named(model, shards, tmp_path):
 def test_a_signal_says_how_to_go_on(number, model, shards, tmp_path):
     shards[0].write_text("".join(f"{source}{place}\n" for place in range(300) for source in SOURCES), encoding="utf-8")
     program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    program += "from sixfold.translation.bulk import shards; shards.LINES = 50\nfrom sixfold.cli.main import main; main()"
+    program += "from sixfold.translation.bulk import shards; shards.BLOCK_LINES = 50\n"
+    program += "from sixfold.cli.main import main; main()"
     command = [sys.executable, "-c", program, "translate", "--model", model, *shards, "--output", tmp_path / "out"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         end = time.monotonic() + 60

@@ -11,8 +11,8 @@ from sixfold.engines.cpu import CpuEngine
 from sixfold.evaluation.word_alignment import alignment_error_rate, read_annotated_pairs
 from sixfold.explorer.explore import Explorer
 from sixfold.explorer.views import view
-from sixfold.translation.explain import explain, piece_spans, words_of
-from sixfold.translation.translator import shipped
+from sixfold.translation.explain import explain, group_into_words, piece_spans
+from sixfold.translation.loading import shipped_models
 
 MARKED = read_annotated_pairs(Path(__file__).with_name("alignments.tsv"))
 
@@ -48,15 +48,15 @@ def moved(span, within):
 
 def by_mean_of_heads(translator):
     """The links of the mean of all heads of the last layer, tags and <eos> left out."""
-    file = modelfile.load(shipped()[0])
+    file = modelfile.load(shipped_models()[0])
     card = {name: value for name, value in file.card.items() if name != CARD_KEY}
     engine = CpuEngine(replace(file, card=card, checksum=""), threads=2)
     for direction, pairs, targets in in_directions(translator):
         encodings = [direction.tokenizer.encode_with_offsets(pair.source) for pair in pairs]
-        attention = engine.align([direction.source(each.ids) for each in encodings], targets)
+        attention = engine.align([direction.encoder_input(each.ids) for each in encodings], targets)
         for pair, encoding, ids, weights in zip(pairs, encodings, targets, attention, strict=True):
             sides = ((pair.target, piece_spans(direction.tokenizer, ids, pair.target)), (pair.source, encoding.offsets))
-            written, read = (words_of(*side) for side in sides)
+            written, read = (group_into_words(*side) for side in sides)
             spans = [
                 [(spans[word[0]][0], spans[word[-1]][1]) for word in words]
                 for words, (_, spans) in zip((written, read), sides, strict=True)

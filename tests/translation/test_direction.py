@@ -91,13 +91,13 @@ def test_a_model_without_languages_on_its_card_translates(models):
 def test_between_languages_that_are_written_alike_the_caller_must_choose(models):
     with open_all(models, "de-en", "en-de") as translator:
         with pytest.raises(RequestError, match="all are written alike"):
-            translator.check_told()
-        translator.check_told(target="en")
-        translator.check_told(source="en")
+            translator.check_languages()
+        translator.check_languages(target="en")
+        translator.check_languages(source="en")
     with open_all(models, "zh-en", "en-zh") as translator:
-        translator.check_told()
+        translator.check_languages()
         with pytest.raises(RequestError, match="got to fr"):
-            translator.check_told(target="fr")
+            translator.check_languages(target="fr")
 
 
 def test_a_model_for_both_ways_whose_card_names_no_tag_is_refused(models):

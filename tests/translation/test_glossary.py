@@ -4,7 +4,7 @@ import pytest
 
 from sixfold import TranslateOptions
 from sixfold.errors import DataError
-from sixfold.translation.glossary import Glossary, Term, has
+from sixfold.translation.glossary import Glossary, Term, has_term
 
 
 def test_a_glossary_is_read_with_or_without_its_direction(tmp_path):
@@ -40,8 +40,8 @@ def test_terms_are_whole_words_where_there_are_words_and_the_longest_counts():
     assert [(span, term.target) for span, term in found] == [((0, 9), "b"), ((16, 19), "a"), ((34, 37), "c")]
     chinese = Glossary((Term("机器", "machine"), Term("机器学习", "machine learning")))
     assert [term.target for _, term in chinese.found("机器学习用机器", "zh")] == ["machine learning", "machine"]
-    assert has("Machine learning, so", Term("", "machine learning"), "en")
-    assert not has("machines", Term("", "machine"), "en")
+    assert has_term("Machine learning, so", Term("", "machine learning"), "en")
+    assert not has_term("machines", Term("", "machine"), "en")
 
 
 def test_what_the_model_would_not_say_is_said(translator):

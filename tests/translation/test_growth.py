@@ -16,7 +16,7 @@ from sixfold.translation.documents.markdown import _escape as escape_markdown
 from sixfold.translation.documents.units import Unit
 from sixfold.translation.glossary import Glossary, Term
 from sixfold.translation.guard import check
-from sixfold.translation.memory import Memory
+from sixfold.translation.memory import TranslationMemory
 from sixfold.translation.string_search import occurrences
 
 CUE = "1 --> 2\n"
@@ -304,7 +304,7 @@ READERS = {
     "escaping": escape_markdown,
     "glossary": lambda text: GLOSSARY.found(text, "en"),
     "glossary without words": lambda text: GLOSSARY.found(text, "zh"),
-    "memory": lambda text: Memory(((text, "x"),)).matches([text + " b"]),
+    "memory": lambda text: TranslationMemory(((text, "x"),)).matches([text + " b"]),
     "guard": lambda text: (check(text, text.upper(), ("en", "de")), check(text, "我" * len(text), ("en", "zh"))),
 }
 QUICK_READERS = [

@@ -74,7 +74,7 @@ def test_doubt_is_about_the_mean_of_the_tokens_whatever_the_length_penalty(penal
 
 
 @pytest.fixture(scope="module")
-def shipped():
+def shipped_models():
     with Translator(device="cpu") as translator:
         yield translator
 

@@ -61,9 +61,9 @@ def test_bad_options_are_refused(wrong):
 
 
 def test_without_a_model_the_shipped_ones_are_taken(models, monkeypatch, tmp_path):
-    monkeypatch.setattr("sixfold.translation.loading.SHIPPED", models["zh-en"].parent)
+    monkeypatch.setattr("sixfold.translation.loading.SHIPPED_FOLDER", models["zh-en"].parent)
     assert ("zh", "en") in Translator(device="cpu").directions
-    monkeypatch.setattr("sixfold.translation.loading.SHIPPED", tmp_path)
+    monkeypatch.setattr("sixfold.translation.loading.SHIPPED_FOLDER", tmp_path)
     with pytest.raises(RequestError, match="none was named, and this version of sixfold ships none"):
         Translator(device="cpu")
 

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from made_documents import Turned
 
-from sixfold import Memory, TranslateOptions
+from sixfold import TranslateOptions, TranslationMemory
 from sixfold.errors import DataError
 from sixfold.translation.documents.document import translate_document
 from sixfold.translation.glossary import Glossary, Term
@@ -30,10 +30,10 @@ def tmx(path, units, source="en-US", declared=""):
 def test_two_columns_are_read_with_or_without_their_direction(tmp_path):
     path = tmp_path / "m.tsv"
     path.write_text("我爱猫。\tI adore cats.\n\n狗 \t hounds\tnote\n", encoding="utf-8")
-    assert Memory.read(path) == Memory((Pair("我爱猫。", "I adore cats."), Pair("狗", "hounds")))
+    assert TranslationMemory.read(path) == TranslationMemory((Pair("我爱猫。", "I adore cats."), Pair("狗", "hounds")))
     path.write_text("zh\ten\n狗\thounds\n", encoding="utf-8")
-    read = Memory.read(str(path))
-    assert read == Memory((Pair("狗", "hounds"),), ("zh", "en"))
+    read = TranslationMemory.read(str(path))
+    assert read == TranslationMemory((Pair("狗", "hounds"),), ("zh", "en"))
     assert read.toward(("zh", "en")) is read
     turned = read.toward(("en", "zh"))
     assert (turned.exact("hounds"), turned.exact("狗"), turned.languages) == ("狗", None, ("en", "zh"))
@@ -41,32 +41,32 @@ def test_two_columns_are_read_with_or_without_their_direction(tmp_path):
     assert read.toward(("de", "en")).entries == ()
     path.write_text("狗 hounds\n", encoding="utf-8")
     with pytest.raises(DataError, match=":1: expected a sentence, a tab and its translation"):
-        Memory.read(path)
+        TranslationMemory.read(path)
     with pytest.raises(DataError, match="cannot be read"):
-        Memory.read(tmp_path / "none.tmx")
+        TranslationMemory.read(tmp_path / "none.tmx")
 
 
 def test_tmx_is_read_from_its_source_whatever_the_order_and_the_regions(tmp_path):
     units = [("zh-CN", "你好 &amp; 再见", "en-US", "Hello &amp; bye"), ("EN", "\n One\n two ", "ZH", "一二")]
-    read = Memory.read(tmx(tmp_path / "m.TMX", units))
-    assert read == Memory((Pair("Hello & bye", "你好 & 再见"), Pair("One\n two", "一二")), ("en", "zh"))
+    read = TranslationMemory.read(tmx(tmp_path / "m.TMX", units))
+    assert read == TranslationMemory((Pair("Hello & bye", "你好 & 再见"), Pair("One\n two", "一二")), ("en", "zh"))
     assert read.exact("One two") == "一二"
-    assert Memory.read(tmx(tmp_path / "m.tmx", units, "*all*")).languages == ("zh", "en")
-    assert Memory.read(tmx(tmp_path / "m.tmx", [])) == Memory(())
+    assert TranslationMemory.read(tmx(tmp_path / "m.tmx", units, "*all*")).languages == ("zh", "en")
+    assert TranslationMemory.read(tmx(tmp_path / "m.tmx", [])) == TranslationMemory(())
     old = tmp_path / "m.tmx"
     old.write_bytes(old.read_text(encoding="utf-8").replace("UTF-8", "UTF-16").encode("utf-16"))
-    assert Memory.read(old) == Memory(())
+    assert TranslationMemory.read(old) == TranslationMemory(())
     named = tmx(tmp_path / "named.tmx", units, declared='<!DOCTYPE tmx SYSTEM "file:///etc/passwd">\n')
-    assert Memory.read(named) == read
+    assert TranslationMemory.read(named) == read
     half = '<tu><tuv xml:lang="en"><seg>alone</seg></tuv></tu>'
     (tmp_path / "half.tmx").write_text(HEAD.format("", "en", half), encoding="utf-8")
-    assert Memory.read(tmp_path / "half.tmx").entries == ()
+    assert TranslationMemory.read(tmp_path / "half.tmx").entries == ()
 
 
 def test_marks_around_words_are_dropped_and_units_with_other_codes_are_skipped(tmp_path):
     bold = '<bpt i="1">&lt;b><sub>x</sub></bpt>good<ept i="1">&lt;/b></ept> <hi>day</hi>'
     units = [("en", bold, "zh", "好"), ("en", "press <ph>{0}</ph> now", "zh", "按"), ("en", "", "zh", "空")]
-    assert Memory.read(tmx(tmp_path / "m.tmx", units)).entries == (Pair("good day", "好"),)
+    assert TranslationMemory.read(tmx(tmp_path / "m.tmx", units)).entries == (Pair("good day", "好"),)
 
 
 LAUGHS = "".join(f'<!ENTITY l{each} "{f"&l{each - 1};" * 10}">' for each in range(1, 10))
@@ -85,7 +85,7 @@ LAUGHS = "".join(f'<!ENTITY l{each} "{f"&l{each - 1};" * 10}">' for each in rang
 )
 def test_a_hostile_or_broken_tmx_is_refused(tmp_path, declared, text, message):
     with pytest.raises(DataError, match=message):
-        Memory.read(tmx(tmp_path / "m.tmx", [("en", text, "zh", "b")], declared=declared))
+        TranslationMemory.read(tmx(tmp_path / "m.tmx", [("en", text, "zh", "b")], declared=declared))
 
 
 @pytest.mark.parametrize(
@@ -102,27 +102,29 @@ def test_a_hostile_or_broken_tmx_is_refused(tmp_path, declared, text, message):
 def test_what_is_no_tmx_of_two_languages_is_said(tmp_path, text, message):
     (tmp_path / "m.tmx").write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=re.escape(message)):
-        Memory.read(tmp_path / "m.tmx")
+        TranslationMemory.read(tmp_path / "m.tmx")
 
 
 def test_elements_as_deep_as_one_likes_and_units_as_many_are_read(tmp_path):
     deep = "<hi>" * 50_000 + "a" + "</hi>" * 50_000
-    assert Memory.read(tmx(tmp_path / "m.tmx", [("en", deep, "zh", "b")])).entries == (Pair("a", "b"),)
+    assert TranslationMemory.read(tmx(tmp_path / "m.tmx", [("en", deep, "zh", "b")])).entries == (Pair("a", "b"),)
     many = tmx(tmp_path / "m.tmx", (("en", f"sentence {each}", "zh", f"句{each}") for each in range(30_000)))
-    read = Memory.read(many)
+    read = TranslationMemory.read(many)
     assert (len(read.entries), read.exact("sentence 29999")) == (30_000, "句29999")
     assert read.fuzzy("sentence 29999 !", 0.6)[0] == Match("sentence 29999", "句29999", 2 / 3)
 
 
 def test_exact_is_but_for_white_space_and_forms_of_unicode_and_the_last_counts():
-    memory = Memory((Pair("caf\u00e9  au\nlait", "old"), Pair("cafe\u0301 au lait", " one\n two "), Pair(" ", "no")))
+    memory = TranslationMemory(
+        (Pair("caf\u00e9  au\nlait", "old"), Pair("cafe\u0301 au lait", " one\n two "), Pair(" ", "no"))
+    )
     assert memory.exact(" café\u00a0au lait ") == "one two"
     assert "café au lait" in memory
     assert memory.exact("Café au lait") is memory.exact("café au lait.") is memory.exact("") is None
     assert None not in memory
     assert memory.fuzzy("Café au lait", 0.6) == [Match(unicodedata.normalize("NFC", "café au lait"), "one two", 2 / 3)]
     assert memory.fuzzy("café au lait")[0].score == 1.0
-    assert Memory((Pair("so , it is", "x"),)).fuzzy("so, it is")[0].score == 0.99  # as it is not the same
+    assert TranslationMemory((Pair("so , it is", "x"),)).fuzzy("so, it is")[0].score == 0.99  # as it is not the same
 
 
 def table_distance(one, other):
@@ -152,7 +154,7 @@ SENTENCES = st.lists(st.sampled_from(["the ", "cat ", "sat ", "猫", "爱", "ก
 @given(st.lists(SENTENCES, max_size=12), SENTENCES, st.sampled_from([0.01, 0.3, 0.5, 0.7, 0.9, 1.0]), st.integers(0, 5))
 @example(["a b x y", "b a c d"], "a b c d", 0.3, 1)  # both 0.5, though the second shares more
 def test_fuzzy_finds_what_a_look_at_every_entry_finds(sources, sentence, least, count):
-    memory = Memory(tuple(Pair(source, f"T {source}") for source in sources))
+    memory = TranslationMemory(tuple(Pair(source, f"T {source}") for source in sources))
     wanted = " ".join(sentence.split())
     known = list(dict.fromkeys(" ".join(source.split()) for source in sources if source.strip()))
     scored = []
@@ -170,7 +172,7 @@ def test_words_are_units_and_so_are_characters_where_words_are_not_set_apart():
     assert counted("aba") == [("a", 1), ("b", 1), ("a", 2)]
 
 
-KNOWN = Memory(
+KNOWN = TranslationMemory(
     (Pair("我爱猫。", "What a cat! So it is."), Pair("狗。山。", "Dogs & mountains"), Pair("我看书！", "Books!"))
 )
 
@@ -201,7 +203,7 @@ def test_matches_are_told_only_where_there_is_a_memory(translator):
 
 
 def test_tokens_and_links_are_at_their_places_beside_what_the_memory_said(translator):
-    memory = Memory((Pair("猫。", "dogs. dogs. x"), Pair("山。", "dogs.")))
+    memory = TranslationMemory((Pair("猫。", "dogs. dogs. x"), Pair("山。", "dogs.")))
     said = translator.translate("猫。狗。山。狗。", memory=memory)
     assert said.text == "dogs. dogs. x dogs. dogs. dogs."
     assert [token.span[0] for token in said.tokens if token.text == "dogs"] == [14, 26]
@@ -224,7 +226,7 @@ def test_a_prefix_wins_over_the_memory_where_it_stands(translator):
     options = TranslateOptions(prefix="you")
     said = translator.translate("我爱猫。我看书！", options=options, memory=KNOWN)
     assert said.text == "you love cats. Books!"
-    long = Memory((Pair("猫" * 500, "many"),))
+    long = TranslationMemory((Pair("猫" * 500, "many"),))
     assert translator.translate("猫" * 500, options=options, memory=long).text.startswith("you ")
 
 
@@ -232,12 +234,12 @@ def test_lines_that_are_not_split_and_sentences_too_long_are_known_whole(transla
     options = TranslateOptions(split=False)
     assert translator.translate("狗。山。", options=options, memory=KNOWN).text == "Dogs & mountains"
     assert translator.translate("我爱猫。狗。", options=options, memory=KNOWN).text != KNOWN.exact("我爱猫。")
-    said = translator.translate("猫" * 500, memory=Memory((Pair("猫" * 500, "many"),)))
+    said = translator.translate("猫" * 500, memory=TranslationMemory((Pair("猫" * 500, "many"),)))
     assert (said.text, said.warnings) == ("many", ())
 
 
 def test_neither_guard_nor_glossary_touches_what_is_known(translator):
-    memory = Memory((Pair("我爱猫 4711。", "no no no no no no no no"),))
+    memory = TranslationMemory((Pair("我爱猫 4711。", "no no no no no no no no"),))
     said = translator.translate("我爱猫 4711。", glossary=Glossary((Term("猫", "dogs"),)), memory=memory)
     assert (said.text, said.warnings) == ("no no no no no no no no", ())
 
@@ -245,7 +247,7 @@ def test_neither_guard_nor_glossary_touches_what_is_known(translator):
 def test_a_memory_is_turned_about_for_the_other_direction(models):
     from sixfold.translation.translator import Translator
 
-    memory = Memory((Pair("我爱猫。", "I adore cats."),), ("zh", "en"))
+    memory = TranslationMemory((Pair("我爱猫。", "I adore cats."),), ("zh", "en"))
     with Translator(models["en-zh"], "cpu", 1, "float32") as translator:
         assert translator.translate("I adore cats.", memory=memory).text == "我爱猫。"
         (said,) = translator.stream(["I adore cats."], memory=memory)
@@ -265,7 +267,9 @@ class Remembering(Turned):
 
 
 def test_in_a_document_only_what_has_no_markup_is_taken_from_the_memory():
-    memory = Memory((Pair("one two", "Known & so"), Pair("hello {name}", "lost"), Pair("call map() now", "lost")))
+    memory = TranslationMemory(
+        (Pair("one two", "Known & so"), Pair("hello {name}", "lost"), Pair("call map() now", "lost"))
+    )
     for page, wanted in (
         (b"<p>one\ntwo</p><p>three one</p>", b"<p>Known &amp; so</p><p>ONE THREE</p>"),
         (b"<p>one <b>two</b></p><p>one two</p>", b"<p><b>TWO</b> ONE</p><p>Known &amp; so</p>"),
@@ -283,6 +287,15 @@ def test_a_document_takes_sentences_from_the_memory_of_a_real_translator(transla
 
 
 def test_a_digest_tells_memories_apart():
-    one = Memory((Pair("a", "b"),))
-    assert one.digest() == Memory((Pair("a", "b"),)).digest()
-    assert len({one.digest(), Memory((Pair("a", "c"),)).digest(), Memory(one.entries, ("en", "zh")).digest()}) == 3
+    one = TranslationMemory((Pair("a", "b"),))
+    assert one.digest() == TranslationMemory((Pair("a", "b"),)).digest()
+    assert (
+        len(
+            {
+                one.digest(),
+                TranslationMemory((Pair("a", "c"),)).digest(),
+                TranslationMemory(one.entries, ("en", "zh")).digest(),
+            }
+        )
+        == 3
+    )

@@ -8,9 +8,9 @@ from small_translators import ENDS, WORDS, pair
 
 from sixfold.config import TokenizerConfig
 from sixfold.text.learn import train_tokenizer
-from sixfold.translation.explain import piece_spans, words_of
+from sixfold.translation.explain import group_into_words, piece_spans
 from sixfold.translation.options import TranslateOptions
-from sixfold.translation.result import Candidate, Details, Link, Notice, Token, Translation
+from sixfold.translation.result import Alternative, Details, Link, Notice, Token, Translation
 
 MEANINGS = WORDS | ENDS
 
@@ -111,7 +111,7 @@ def test_it_becomes_json_with_all_details(translator):
 
 def test_the_parts_of_a_result_have_names():
     translation = Translation(
-        "猫", "cats", -0.1, ("zh", "en"), (Candidate("cats", -0.1),), (Notice("cut", "…"),),
+        "猫", "cats", -0.1, ("zh", "en"), (Alternative("cats", -0.1),), (Notice("cut", "…"),),
         _explain=lambda: Details((), (Link((0, 4), (0, 1), 0.9),)),
     )  # fmt: skip
     assert translation.n_best[0].score == -0.1
@@ -138,12 +138,12 @@ def test_pieces_make_words_on_both_sides(text, words):
     spans = piece_spans(tokenizer, ids, text)
     assert "".join(taken(text, spans)) == text.replace(" ", "")
     assert len(spans) == len(ids)
-    groups = words_of(text, spans)
+    groups = group_into_words(text, spans)
     assert [index for group in groups for index in group] == list(range(len(ids)))
     found = [text[spans[group[0]][0] : spans[group[-1]][1]] for group in groups]
     assert [word for word in found if word] == words
     sources = [(end - len(text[start:end].lstrip()), end) for start, end in tokenizer.encode_with_offsets(text).offsets]
-    found = [text[sources[group[0]][0] : sources[group[-1]][1]] for group in words_of(text, sources)]
+    found = [text[sources[group[0]][0] : sources[group[-1]][1]] for group in group_into_words(text, sources)]
     assert [word for word in found if word] == words
 
 

@@ -11,7 +11,7 @@ from made_documents import ATOMS, MAKERS, made, structure
 
 from sixfold import Translator, modelfile
 from sixfold.translation.documents.document import translate_document
-from sixfold.translation.translator import shipped
+from sixfold.translation.loading import shipped_models
 
 DOCUMENTS = int(os.environ.get("SIXFOLD_DOCUMENTS", "3"))  # of each format; `make documents` takes more
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
@@ -24,7 +24,7 @@ def translator():
 
 
 def test_it_is_small_and_its_card_says_where_it_comes_from():
-    (path,) = shipped()
+    (path,) = shipped_models()
     assert path.stat().st_size <= 64 * 2**20
     file = modelfile.load(path)
     assert file.storage == "int8"

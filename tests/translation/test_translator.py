@@ -193,7 +193,7 @@ def test_the_score_of_its_own_translation_is_the_translations_score(translator):
         assert translator.score(text, "books books").score < own.score - 1
         direction = translator.direction(text)
         end = direction.engine.score(
-            [direction.source(direction.tokenizer.encode(text))], [direction.tokenizer.encode(own.text)]
+            [direction.encoder_input(direction.tokenizer.encode(text))], [direction.tokenizer.encode(own.text)]
         )[0][-1]
         probability = prod(token.probability for token in own.tokens) * exp(end)
         assert probability == pytest.approx(exp(own.score * (len(own.tokens) + 1)), rel=1e-3)

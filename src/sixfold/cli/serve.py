@@ -45,8 +45,8 @@ def serve(
     from sixfold.serving.app import make_app
     from sixfold.serving.connection import listen, run
     from sixfold.serving.models import Models
-    from sixfold.translation.loading import find_model, shipped
+    from sixfold.translation.loading import find_model, shipped_models
 
-    paths = [find_model(each) for each in options.models] or shipped()
+    paths = [find_model(each) for each in options.models] or shipped_models()
     with listen(options) as listening:
         run(make_app(options, Models(paths, options.threads or None)), options, listening)

@@ -21,7 +21,7 @@ from sixfold.cli.options import MODEL_HELP, Command
 from sixfold.config import Config, ModelConfig
 from sixfold.errors import ConfigError
 from sixfold.modelfile import ModelFile
-from sixfold.translation.loading import SUFFIX, find_model
+from sixfold.translation.loading import MODEL_SUFFIX, find_model
 from sixfold.weights import Shape, cost, counts, shapes
 
 LENGTH = 64  # tokens a sentence, for figures that depend on it
@@ -70,7 +70,7 @@ def model_file(name: str | None) -> Path | None:
     if name is not None and (name in presets.PRESETS or name.endswith(".toml")):
         return None
     path = find_model(name)
-    return path if path.is_file() or path.suffix == SUFFIX else None
+    return path if path.is_file() or path.suffix == MODEL_SUFFIX else None
 
 
 def describe(config: Config, file: ModelFile | None) -> dict[str, Any]:

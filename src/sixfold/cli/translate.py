@@ -25,13 +25,20 @@ from sixfold.text.languages import DENSE, letters
 from sixfold.text.sentences import is_spaced
 from sixfold.translation.documents.document import FORMATS, check_columns, format_of, translate_document
 from sixfold.translation.glossary import Glossary
-from sixfold.translation.line_translator import UNREAD, Lines, Occurrences, add_occurrence, check_strict, refused
-from sixfold.translation.line_translator import report as warnings_of
-from sixfold.translation.loading import find_model
-from sixfold.translation.memory import Memory
+from sixfold.translation.line_translator import (
+    LANGUAGE_NOTICES,
+    LineTranslator,
+    NoticeCount,
+    add_notice_count,
+    check_strict,
+    strict_error,
+)
+from sixfold.translation.line_translator import warning_lines as warnings_of
+from sixfold.translation.loading import Device, find_model, shipped_models
+from sixfold.translation.memory import TranslationMemory
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.result import Translation
-from sixfold.translation.translator import Device, Translator, shipped
+from sixfold.translation.translator import Translator
 
 ALTERNATIVES = 5
 BINARY_FORMAT = "docx"  # the one format of documents that is not text
@@ -65,7 +72,7 @@ class Wish:
     resume: bool
     form: str | None = None
     glossary: Glossary | None = None
-    memory: Memory | None = None
+    memory: TranslationMemory | None = None
     columns: tuple[str, ...] = ()
     strict: bool = False
 
@@ -76,7 +83,7 @@ class Wish:
     def translator(self, device: Device) -> Translator:
         """Ready to work, and able to do what is asked."""
         translator = Translator(self.models, self.device or device, self.threads, self.compute)
-        translator.check_told(self.source, self.target)
+        translator.check_languages(self.source, self.target)
         return translator
 
 
@@ -137,9 +144,10 @@ def translate(
         raise RequestError("--alternatives: expected a text; got files", "give the text itself")
     options = TranslateOptions(beam, n_best or 1, split=split, prefix=prefix, guard=guard)
     wish = Wish(
-        [find_model(model) for model in models] or shipped(), source, target, options,
+        [find_model(model) for model in models] or shipped_models(), source, target, options,
         cast(Compute, compute), cast("Device | None", device), threads, as_json, details, output, resume, form,
-        None if glossary is None else Glossary.read(glossary), None if memory is None else Memory.read(memory),
+        None if glossary is None else Glossary.read(glossary),
+        None if memory is None else TranslationMemory.read(memory),
         () if columns is None else tuple(columns.split(",")), strict,
     )  # fmt: skip
     if shards:
@@ -254,8 +262,8 @@ def translate_text(wish: Wish, text: str) -> None:
 def shown(wish: Wish, translation: Translation) -> str:
     """For a terminal or a program; what to be wary of goes to standard error."""
     for notice in translation.warnings:
-        if wish.strict and notice.kind in UNREAD:
-            raise refused(notice.message)
+        if wish.strict and notice.kind in LANGUAGE_NOTICES:
+            raise strict_error(notice.message)
         print(f"warning: {notice.message}", file=sys.stderr)
     if wish.as_json:
         return json.dumps(translation.to_dict(details=True), ensure_ascii=False)
@@ -313,7 +321,9 @@ def translate_file(wish: Wish, path: Path) -> None:
         descriptor = open_input(path, stack)
         size = size_of(descriptor)
         partial = begun(wish, path, size) if wish.output is not None else None
-        asked = Lines(wish.translator("auto"), wish.source, wish.target, wish.options, wish.glossary, wish.memory)
+        asked = LineTranslator(
+            wish.translator("auto"), wish.source, wish.target, wish.options, wish.glossary, wish.memory
+        )
         asked.name = name_of(path)
         job = Job(asked, wish.as_json, wish.details, wish.strict)
         is_shown = sys.stderr.isatty() and (partial is not None or not sys.stdout.isatty())
@@ -326,7 +336,7 @@ def translate_file(wish: Wish, path: Path) -> None:
             if partial is not None:
                 print(f"stopped after {job.lines} lines; the same command with --resume goes on", file=sys.stderr)
             raise
-    for line in asked.report():
+    for line in asked.warning_lines():
         print(f"warning: {line}", file=sys.stderr)
 
 
@@ -348,9 +358,9 @@ def translate_whole(wish: Wish, path: Path, form: str) -> None:
             translator, data, form, wish.source, wish.target, wish.options,
             path.name if path != STANDARD else "input", wish.glossary, wish.memory, wish.columns,
         )  # fmt: skip
-    found: dict[str, Occurrences] = {}
+    found: dict[str, NoticeCount] = {}
     for line, notice in report.notices:
-        add_occurrence(found, notice.kind, Occurrences(1, f"{name_of(path)}:{line}", notice.message))
+        add_notice_count(found, notice.kind, NoticeCount(1, f"{name_of(path)}:{line}", notice.message))
     if wish.strict:
         check_strict(found)
     if wish.output is None:

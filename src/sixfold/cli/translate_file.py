@@ -19,7 +19,7 @@ from sixfold.configfile import changes
 from sixfold.errors import ConfigError, DataError
 from sixfold.files import hold
 from sixfold.text.encodings import check_utf8
-from sixfold.translation.line_translator import Lines, byte_order_mark, check_strict
+from sixfold.translation.line_translator import LineTranslator, byte_order_mark, check_strict
 from sixfold.translation.result import Translation
 
 CHUNK = 1 << 16
@@ -103,7 +103,7 @@ class Reader:
 class Job:
     """What is asked for, and how it is to be written."""
 
-    asked: Lines
+    asked: LineTranslator
     as_json: bool = False
     details: bool = False
     strict: bool = False  # a line in a language that is not read ends the work
@@ -117,7 +117,7 @@ class Job:
                 advance(reader.skipped[1], before)
                 before = 0
             first = self.lines + 1
-            texts = [self.asked.decoded(raw.removesuffix(b"\n"), first + index) for index, raw in enumerate(window)]
+            texts = [self.asked.decode_line(raw.removesuffix(b"\n"), first + index) for index, raw in enumerate(window)]
             said = [self._written(translation) for translation in self.asked.translate(texts, first)]
             if self.strict:
                 check_strict(self.asked.notices)

@@ -13,9 +13,9 @@ from sixfold.cli.translate import Wish
 from sixfold.cli.translate_file import progress
 from sixfold.errors import ConfigError, DataError, RequestError
 from sixfold.text.encodings import SAMPLE, check_utf8
-from sixfold.translation.bulk.ray_workers import carry_out_by_ray
-from sixfold.translation.bulk.shards import Block, Plan
-from sixfold.translation.bulk.workers import Done, Order, Tally, carry_out_here
+from sixfold.translation.bulk.ray_workers import translate_with_ray
+from sixfold.translation.bulk.shards import Block, ShardJob
+from sixfold.translation.bulk.workers import BlockResult, JobSummary, WorkerOptions, translate_in_threads
 from sixfold.translation.documents.document import format_of
 from sixfold.translation.loading import choose_device
 
@@ -27,17 +27,17 @@ def translate_shards(wish: Wish, shards: Sequence[Path], workers: str | None, fi
     """Every shard into a file of its name in the folder --output."""
     out = check_shards(wish, shards, workers)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    plan = Plan(shards, out)
-    order = Order(
+    plan = ShardJob(shards, out)
+    order = WorkerOptions(
         plan.out, tuple((model.resolve(), modelfile.load(model, verify=False).checksum) for model in wish.models),
         wish.source, wish.target, wish.options, wish.compute, wish.device or "auto", wish.glossary, wish.memory,
         field, frozenset(each.name for each in shards if each.suffix.lower() == RECORDS and wish.form is None),
         wish.strict,
     )  # fmt: skip
-    tally, began = Tally(), time.perf_counter()
+    tally, began = JobSummary(), time.perf_counter()
     try:
-        with plan.claimed(order.made_from()):
-            blocks = plan.open_blocks(order.checks())
+        with plan.claim(order.settings()):
+            blocks = plan.remaining_blocks(order.line_checks())
             size = sum(block.size for block in blocks)
             with progress(size, sys.stderr.isatty(), with_rate=True) as advance:
                 for done in carried_out(order, blocks, workers, wish.threads):
@@ -48,7 +48,7 @@ def translate_shards(wish: Wish, shards: Sequence[Path], workers: str | None, fi
         raise
     seconds = time.perf_counter() - began
     print(f"{tally.lines:,} lines in {seconds:.1f} s ({tally.lines / seconds:,.0f}/s): {plan.out}", file=sys.stderr)
-    for line in tally.report():
+    for line in tally.warning_lines():
         print(f"warning: {line}", file=sys.stderr)
 
 
@@ -77,11 +77,13 @@ def check_shards(wish: Wish, shards: Sequence[Path], workers: str | None) -> Pat
     return wish.output
 
 
-def carried_out(order: Order, blocks: Sequence[Block], workers: str | None, threads: int | None) -> Iterator[Done]:
+def carried_out(
+    order: WorkerOptions, blocks: Sequence[Block], workers: str | None, threads: int | None
+) -> Iterator[BlockResult]:
     if workers == "ray":
-        return carry_out_by_ray(order, blocks, threads)
+        return translate_with_ray(order, blocks, threads)
     if choose_device(order.device) != "cpu":
-        return carry_out_here(order, blocks, 1)
+        return translate_in_threads(order, blocks, 1)
     from sixfold.engines.cpu import cores
 
-    return carry_out_here(order, blocks, min(threads or cores(), max(len(blocks), 1)))
+    return translate_in_threads(order, blocks, min(threads or cores(), max(len(blocks), 1)))

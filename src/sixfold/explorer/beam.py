@@ -15,7 +15,7 @@ from sixfold.explorer.incremental import IncrementalDecoder
 from sixfold.explorer.pieces import piece_text, pieces_of_ids
 from sixfold.explorer.trace import Step, Trace, make_step
 from sixfold.modelfile import ModelFile
-from sixfold.translation.direction import one_line
+from sixfold.translation.direction import collapse_whitespace
 from sixfold.translation.options import TranslateOptions
 
 MAX_BEAM = 16
@@ -113,7 +113,7 @@ def free_run(trace: Trace, count: int = 10) -> list[Step]:
     tokenizer, root = trace.tokenizer, search.nodes[0].token
     tokens = [node.token for node in search.path(search.finished[0])]
     text_tokens = tokens[:-1] if tokens[-1] == trace.config.eos else tokens
-    text = one_line(tokenizer.decode(text_tokens))
+    text = collapse_whitespace(tokenizer.decode(text_tokens))
     pieces = pieces_of_ids(tokenizer, text_tokens, text, (), tokens[len(text_tokens) :])
     read_texts = [pieces_of_ids(tokenizer, [root], "").texts[0], *pieces.texts[:-1]]
     return [
@@ -218,7 +218,7 @@ class BeamSearch:
 
     def _tokens_and_text(self, node: Node) -> tuple[list[int], str]:
         tokens = [step.token for step in self.path(node) if step.token != self.eos]
-        return tokens, one_line(self.tokenizer.decode(tokens))
+        return tokens, collapse_whitespace(self.tokenizer.decode(tokens))
 
 
 def shortlist_candidates(model: ModelFile, source: Sequence[int]) -> Int[Array, "candidates"] | None:

@@ -10,7 +10,7 @@ from sixfold.explorer.heads import Head, ablate_heads
 from sixfold.explorer.trace import Trace, trace_pair, trace_text
 from sixfold.modelfile import ModelFile
 from sixfold.translation.direction import Direction
-from sixfold.translation.loading import Source, find_model
+from sixfold.translation.loading import ModelSource, find_model
 from sixfold.translation.translator import Translator
 
 CacheKey = tuple[str, str | None, str | None, str | None, str | None, tuple[Head, ...]]
@@ -19,7 +19,7 @@ CacheKey = tuple[str, str | None, str | None, str | None, str | None, tuple[Head
 def explore(
     text: str,
     translation: str | None = None,
-    model: Source | None = None,
+    model: ModelSource | None = None,
     source: str | None = None,
     target: str | None = None,
     off: Sequence[str | Head] = (),

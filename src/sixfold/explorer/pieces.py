@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sixfold.text.tokenizer import Tokenizer
-from sixfold.translation.explain import piece_spans, words_of
+from sixfold.translation.explain import group_into_words, piece_spans
 from sixfold.translation.result import Span
 
 VISIBLE_SPACE = "▁"
@@ -55,7 +55,7 @@ def pieces_of_ids(
 def _with_specials(tokenizer: Tokenizer, text: str, ids: list[int], spans: list[Span], first: int) -> Pieces:
     """`spans` are those of the text, which begins at index `first` of `ids`."""
     end_of_text = first + len(spans)
-    words = [[first + piece for piece in word] for word in words_of(text, spans)]
+    words = [[first + piece for piece in word] for word in group_into_words(text, spans)]
     specials = [[index] for index in range(len(ids)) if not first <= index < end_of_text]
     all_spans = [*[EMPTY_SPAN] * first, *spans, *[EMPTY_SPAN] * (len(ids) - end_of_text)]
     texts = [_shown_text(tokenizer, token, text[start:end]) for token, (start, end) in zip(ids, all_spans, strict=True)]

@@ -19,7 +19,7 @@ from sixfold.modelfile import ModelFile
 from sixfold.tensorfile import Tensor
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.translation.decode import best_hypotheses
-from sixfold.translation.direction import Direction, one_line, tag_of
+from sixfold.translation.direction import Direction, collapse_whitespace, tag_of
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.prepare import replace_surrogates
 
@@ -245,10 +245,11 @@ def trace_pair(direction: Direction, text: str, translation: str | None = None, 
     tag, end = list(direction.tag), direction.engine.config.eos
     source = pieces_of_text(direction.tokenizer, text, tag, [end])
     if translation is None:
-        ids = best_hypotheses(direction, [source.ids], TranslateOptions().search(direction.room))[0][0].tokens
-        translation = direction.said(ids)
+        search = TranslateOptions().search(direction.max_target_tokens)
+        ids = best_hypotheses(direction, [source.ids], search)[0][0].tokens
+        translation = direction.decode_target(ids)
     else:
-        translation = one_line(replace_surrogates(translation))
+        translation = collapse_whitespace(replace_surrogates(translation))
         ids = direction.encode_target(translation)
         direction.check_length("translation", ids)
     bos = [direction.engine.config.bos]

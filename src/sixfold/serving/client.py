@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 from sixfold.errors import RequestError, SixfoldError
 from sixfold.translation.glossary import Glossary
 from sixfold.translation.options import TranslateOptions
-from sixfold.translation.result import Candidate, Details, Link, Notice, Sentence, Token, Translation
+from sixfold.translation.result import Alternative, Details, Link, Notice, Sentence, Token, Translation
 
 BUSY = (429, 502, 503, 504)  # come back later; all that is asked here may be asked twice
 
@@ -84,7 +84,7 @@ def translation_of(said: dict[str, Any]) -> Translation:
     )  # fmt: skip
     return Translation(
         said["source"], said["translation"], said["score"], (said["from"], said["to"]),
-        tuple(Candidate(each["text"], each["score"]) for each in said["n_best"]),
+        tuple(Alternative(each["text"], each["score"]) for each in said["n_best"]),
         tuple(Notice(each["kind"], each["message"], each["span"] and tuple(each["span"])) for each in said["warnings"]),
         said["confidence"], lambda: details,
     )  # fmt: skip

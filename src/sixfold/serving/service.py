@@ -18,11 +18,11 @@ from sixfold.serving.models import Models, Opened
 from sixfold.serving.options import ServeOptions
 from sixfold.serving.refusal import Refusal
 from sixfold.text.languages import SCRIPTS, count, guess_language, letters
-from sixfold.translation.cancellation import Stopped, stoppable
+from sixfold.translation.cancellation import Cancelled, cancellable
 from sixfold.translation.direction import Direction
-from sixfold.translation.documents.document import Document, Report, parts_of, translate_parts
+from sixfold.translation.documents.document import Document, Report, read_parts, translate_parts
 from sixfold.translation.glossary import Glossary
-from sixfold.translation.memory import Memory
+from sixfold.translation.memory import TranslationMemory
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.result import Translation
 from sixfold.translation.translator import Translator
@@ -81,12 +81,12 @@ class Service:
         """Refuse languages that no model here has, before any text is read."""
         source = PIVOT if pivot and self._needs_pivot(way) else way.source
         with self.models.borrow() as opened:
-            opened.translator.check_told(source, way.target)
+            opened.translator.check_languages(source, way.target)
 
     async def read(self, data: bytes, form: str, name: str = "document") -> dict[str, Document]:
         """The parts of a document, in a thread that ends when nobody waits for it."""
         most = self._options.max_file
-        return await self._ask(self._reading, lambda _: parts_of(data, form, name, unpacked=most))
+        return await self._ask(self._reading, lambda _: read_parts(data, form, name, max_unpacked_bytes=most))
 
     async def document(self, parts: Mapping[str, Document], data: bytes, way: Way) -> tuple[bytes, Report]:
         """A document that has been read, translated: its sentences wait with those of other requests."""
@@ -140,8 +140,8 @@ class Service:
 
         def done() -> Result:
             if is_left.is_set():
-                raise Stopped
-            with stoppable(is_left.is_set), self.models.borrow() as opened:
+                raise Cancelled
+            with cancellable(is_left.is_set), self.models.borrow() as opened:
                 return work(opened)
 
         try:
@@ -220,7 +220,7 @@ class Shared:
         target: str | None = None,
         options: TranslateOptions | None = None,
         glossary: Glossary | None = None,
-        _memory: Memory | None = None,
+        _memory: TranslationMemory | None = None,
     ) -> list[Translation]:
         return self._translate(texts, Way(source, target, options or TranslateOptions(), glossary))
 

@@ -1,4 +1,4 @@
-"""Long work in a thread that can be stopped: it calls `check_stop` now and then, which raises when it should end."""
+"""Long work in a thread that can be stopped: it calls `check_cancelled` now and then, which raises when it should end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 
-class Stopped(Exception):  # noqa: N818 -- it is not a mistake
+class Cancelled(Exception):  # noqa: N818 -- it is not a mistake
     """Nobody waits for the result of this work any more."""
 
 
@@ -15,8 +15,8 @@ _is_stopped: ContextVar[Callable[[], bool] | None] = ContextVar("is_stopped", de
 
 
 @contextmanager
-def stoppable(is_stopped: Callable[[], bool]) -> Iterator[None]:
-    """Inside of this block, in this thread, `check_stop` raises Stopped once `is_stopped()` is true."""
+def cancellable(is_stopped: Callable[[], bool]) -> Iterator[None]:
+    """Inside of this block, in this thread, `check_cancelled` raises Cancelled once `is_stopped()` is true."""
     token = _is_stopped.set(is_stopped)
     try:
         yield
@@ -24,8 +24,8 @@ def stoppable(is_stopped: Callable[[], bool]) -> Iterator[None]:
         _is_stopped.reset(token)
 
 
-def check_stop() -> None:
-    """Raise Stopped if this work may be stopped and should be."""
+def check_cancelled() -> None:
+    """Raise Cancelled if this work may be stopped and should be."""
     is_stopped = _is_stopped.get()
     if is_stopped is not None and is_stopped():
-        raise Stopped
+        raise Cancelled

@@ -30,9 +30,9 @@ def decode(
     for wish in dict.fromkeys(chain.from_iterable(wishes)):
         groups.setdefault(wish[1], []).append(wish)
     found: dict[Wish, list[Hypothesis]] = {}
-    search = options.search(direction.room)
+    search = options.search(direction.max_target_tokens)
     for begun, group in groups.items():
-        sources = [direction.source(ids[sentence]) for sentence, _ in group]
+        sources = [direction.encoder_input(ids[sentence]) for sentence, _ in group]
         if begun:
             answers = direction.engine.decode(sources, with_room(search, sources, begun), [begun] * len(group))
         else:
@@ -108,7 +108,7 @@ class Answer(NamedTuple):
 
     def words(self, direction: Direction, hypotheses: Iterator[Hypothesis]) -> str:
         """What stands for it in a text, where the next hypothesis is its own, if it has any."""
-        return direction.said(next(hypotheses).tokens) if self.known is None else self.known
+        return direction.decode_target(next(hypotheses).tokens) if self.known is None else self.known
 
 
 def guard(
@@ -121,11 +121,11 @@ def guard(
     left: dict[Wish, list[Fault]] = {}
     for wish, its in found.items():
         sentence, begun = wish
-        faults = check(sentence, direction.said(its[0].tokens), direction.languages)
+        faults = check(sentence, direction.decode_target(its[0].tokens), direction.languages)
         if faults and not begun:  # what must begin so is what the caller wants
-            search = options.search(direction.room)
+            search = options.search(direction.max_target_tokens)
             better = mend(direction, sentence, ids[sentence], faults, search)[0]
-            rest = check(sentence, direction.said(better.tokens), direction.languages)
+            rest = check(sentence, direction.decode_target(better.tokens), direction.languages)
             if len(rest) < len(faults):
                 found[wish], faults = [better, *its[1:]], rest
         if faults:
@@ -150,7 +150,7 @@ def with_room(search: SearchOptions, sources: Sequence[Sequence[int]], begun: Se
 
 def mean_scores(direction: Direction, ids: Sequence[int], targets: Sequence[Sequence[int]]) -> list[float]:
     """The mean log-probability of the tokens of each, its end included."""
-    each = direction.engine.score([direction.source(ids)] * len(targets), targets)
+    each = direction.engine.score([direction.encoder_input(ids)] * len(targets), targets)
     return [sum(logprobs) / len(logprobs) for logprobs in each]
 
 

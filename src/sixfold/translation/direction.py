@@ -28,35 +28,36 @@ class Direction:
     engine: Engine
     tokenizer: Tokenizer
     tag: tuple[int, ...]  # what a source begins with, for a model of several directions
-    longest: int  # tokens of a source, without tag and <eos>
+    max_source_tokens: int  # tokens of a source, without tag and <eos>
     file: ModelFile
     confidence: Confidence | None = None  # what its scores mean
 
-    def source(self, ids: Sequence[int]) -> list[int]:
+    def encoder_input(self, ids: Sequence[int]) -> list[int]:
         """What the encoder reads."""
         return [*self.tag, *ids, self.engine.config.eos]
 
     def encode_target(self, text: str) -> list[int]:
         """What the model would have written; it knows no white space but single spaces."""
-        return self.tokenizer.encode(one_line(replace_surrogates(text)))
+        return self.tokenizer.encode(collapse_whitespace(replace_surrogates(text)))
 
-    def said(self, tokens: Sequence[int]) -> str:
+    def decode_target(self, tokens: Sequence[int]) -> str:
         """On one line, whatever the model wrote."""
-        return one_line(self.tokenizer.decode(tokens))
+        return collapse_whitespace(self.tokenizer.decode(tokens))
 
     @property
-    def room(self) -> int:
+    def max_target_tokens(self) -> int:
         """Tokens of a target; it is read back after <bos> to be scored, which takes one place more."""
         return max(1, self.engine.config.max_length - 1)
 
     def check_length(self, name: str, ids: Sequence[int]) -> None:
-        if len(ids) > self.longest:
+        if len(ids) > self.max_source_tokens:
             raise RequestError(
-                f"{name}: expected at most {self.longest} tokens; got {len(ids)}", "take one sentence at a time"
+                f"{name}: expected at most {self.max_source_tokens} tokens; got {len(ids)}",
+                "take one sentence at a time",
             )
 
 
-def one_line(text: str) -> str:
+def collapse_whitespace(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -79,8 +80,8 @@ def directions_of(file: ModelFile, engine: Engine, tokenizer: Tokenizer) -> list
     found = []
     for pair in languages_of(file):
         tag = tag_of(file, tokenizer, pair)
-        longest = max(1, room - 1 - len(tag))
-        found.append(Direction(pair, engine, tokenizer, tag, longest, file, of_card(file.card, pair)))
+        max_source_tokens = max(1, room - 1 - len(tag))
+        found.append(Direction(pair, engine, tokenizer, tag, max_source_tokens, file, of_card(file.card, pair)))
     return found
 
 
@@ -140,7 +141,7 @@ def base_language(code: str) -> str:
     return re.split("[-_]", code.lower())[0]
 
 
-def check_told(directions: Mapping[Languages, Direction], source: str | None, target: str | None) -> None:
+def check_languages(directions: Mapping[Languages, Direction], source: str | None, target: str | None) -> None:
     """Where no text could tell the direction, as between German and English, the caller must."""
     fitting = allowed(directions, source, target)
     if len(fitting) > 1 and len({_scripts(each) for each in fitting}) == 1:

@@ -10,7 +10,7 @@ import numpy as np
 from sixfold.alignment_heads import align, word_weights
 from sixfold.text.languages import UNSPACED, letters
 from sixfold.text.tokenizer import Encoding, Tokenizer
-from sixfold.translation.direction import Direction, one_line
+from sixfold.translation.direction import Direction, collapse_whitespace
 from sixfold.translation.result import Details, Link, Sentence, Span, Token
 
 _ALONE = letters(*UNSPACED)
@@ -49,7 +49,7 @@ def _explain_all(direction: Direction, pairs: Sequence[Said]) -> list[Details]:
     asked = [place for place, (_, _, ids) in enumerate(pairs) if ids and encodings[place].ids]
     if not asked:
         return [Details((), ())] * len(pairs)
-    sources = [direction.source(encodings[place].ids) for place in asked]
+    sources = [direction.encoder_input(encodings[place].ids) for place in asked]
     targets = [pairs[place][2] for place in asked]
     logprobs, attention = direction.engine.score(sources, targets), direction.engine.align(sources, targets)
     found = [Details((), ())] * len(pairs)
@@ -75,7 +75,7 @@ def _details(
 
 def _words(text: str, spans: Sequence[Span]) -> list[tuple[list[int], Span]]:
     """The pieces of each word, and where it stands; pieces that are nothing but white space are none."""
-    found = [(pieces, (spans[pieces[0]][0], spans[pieces[-1]][1])) for pieces in words_of(text, spans)]
+    found = [(pieces, (spans[pieces[0]][0], spans[pieces[-1]][1])) for pieces in group_into_words(text, spans)]
     return [(pieces, (start, end)) for pieces, (start, end) in found if start < end]
 
 
@@ -104,14 +104,14 @@ def piece_spans(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[Spa
     end = 0
     for count in range(1, len(ids) + 1):
         # A character that lacks bytes shows as U+FFFD until they come.
-        so_far = one_line(tokenizer.decode(ids[:count]).rstrip("\ufffd")) if count < len(ids) else text
+        so_far = collapse_whitespace(tokenizer.decode(ids[:count]).rstrip("\ufffd")) if count < len(ids) else text
         length = max(end, min(len(so_far), len(text)))
         spans.append(_bare(text, (end, length)))
         end = length
     return spans
 
 
-def words_of(text: str, spans: Sequence[Span]) -> list[list[int]]:
+def group_into_words(text: str, spans: Sequence[Span]) -> list[list[int]]:
     """Which pieces make each word: one begins a word unless it goes on, without a space, after a letter of its kind."""
     words: list[list[int]] = []
     before: Span = (-1, -1)

@@ -20,7 +20,7 @@ from sixfold.text.sentences import is_spaced
 from sixfold.translation.decode import Wish, mean_scores, with_room
 from sixfold.translation.direction import Direction
 from sixfold.translation.documents.units import Span
-from sixfold.translation.explain import piece_spans, words_of
+from sixfold.translation.explain import group_into_words, piece_spans
 from sixfold.translation.guard import Fault
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.pair_files import Pair, is_turned, read_pairs, turned_about
@@ -142,7 +142,7 @@ def _pattern(term: str, language: str) -> re.Pattern[str]:
     return re.compile(f"{before}{words}{behind}", re.I)
 
 
-def has(said: str, term: Term, language: str) -> bool:
+def has_term(said: str, term: Term, language: str) -> bool:
     return _pattern(term.target, language).search(said) is not None
 
 
@@ -159,8 +159,8 @@ def honour(
     settled = 0  # up to where the translation stays as it is: the end of the last term that was put into it
     given_up: set[Term] = set()
     for _ in range(len(wanted)):  # an attempt for each: what is said anew may lose what was there
-        said = direction.said(best.tokens)
-        missing = [(span, term) for span, term in wanted if term not in given_up and not has(said, term, target)]
+        said = direction.decode_target(best.tokens)
+        missing = [(span, term) for span, term in wanted if term not in given_up and not has_term(said, term, target)]
         if not missing:
             break
         # From left to right in the translation, as all that follows is said anew.
@@ -169,17 +169,17 @@ def honour(
         fine = [
             each
             for each in _with_term(direction, ids, best, term, places[term][:PLACES], options)
-            if has(direction.said(each.tokens)[settled:], term, target)
+            if has_term(direction.decode_target(each.tokens)[settled:], term, target)
         ]
         if not fine:
             given_up.add(term)
             continue
         best = fine[0]
-        found = _pattern(term.target, target).search(direction.said(best.tokens), settled)
+        found = _pattern(term.target, target).search(direction.decode_target(best.tokens), settled)
         settled = found.end() if found else settled
-    said = direction.said(best.tokens)
+    said = direction.decode_target(best.tokens)
     asked = dict.fromkeys(term for _, term in wanted)
-    return best, [term for term in asked if not has(said, term, target)]
+    return best, [term for term in asked if not has_term(said, term, target)]
 
 
 def honour_all(
@@ -212,15 +212,15 @@ def _with_term(
     options: TranslateOptions,
 ) -> list[Hypothesis]:
     """Translations that have the term, the likeliest first."""
-    said = direction.said(best.tokens)
+    said = direction.decode_target(best.tokens)
     spaced = is_spaced(direction.languages[1])
     beginnings = []
     for at, _ in places:
         before = said[:at].rstrip()
         joint = " " if spaced and before and not before.endswith(("(", "“", '"', "-")) else ""
         beginnings.append(direction.encode_target(f"{before}{joint}{term.target}"))
-    source = direction.source(ids)
-    search = replace(options, beam=max(PLACES, options.beam), n_best=PLACES).search(direction.room)
+    source = direction.encoder_input(ids)
+    search = replace(options, beam=max(PLACES, options.beam), n_best=PLACES).search(direction.max_target_tokens)
     found = []
     for begun in dict.fromkeys(map(tuple, beginnings)):
         (answers,) = direction.engine.decode([source], with_room(search, [source], begun), [list(begun)])
@@ -229,7 +229,7 @@ def _with_term(
     # By the sum: the mean would be for saying it in both ways, the term and what it is to replace.
     old = said[slice(*places[0])]
     totals = [
-        score * (len(tokens) + 1) - (TWICE if old in direction.said(tokens).replace(term.target, "") else 0.0)
+        score * (len(tokens) + 1) - (TWICE if old in direction.decode_target(tokens).replace(term.target, "") else 0.0)
         for score, tokens in zip(scores, found, strict=True)
     ]
     order = sorted(range(len(found)), key=lambda number: -totals[number])
@@ -241,12 +241,12 @@ def _places(
 ) -> dict[Term, list[Span]]:
     """Words of a translation that each term may take the place of: those that look at its source most, best first."""
     encoding = direction.tokenizer.encode_with_offsets(sentence)
-    said = direction.said(best.tokens)
+    said = direction.decode_target(best.tokens)
     spans = piece_spans(direction.tokenizer, best.tokens, said)
-    words = [pieces for pieces in words_of(said, spans) if since <= spans[pieces[0]][0] < spans[pieces[-1]][1]]
+    words = [pieces for pieces in group_into_words(said, spans) if since <= spans[pieces[0]][0] < spans[pieces[-1]][1]]
     if not words or not encoding.ids:
         return {term: [(len(said), len(said))] for _, term in terms}
-    (looks,) = direction.engine.align([direction.source(encoding.ids)], [best.tokens])
+    (looks,) = direction.engine.align([direction.encoder_input(encoding.ids)], [best.tokens])
     looks = looks[:, len(direction.tag) : len(direction.tag) + len(encoding.ids)]
     found = {}
     for span, term in terms:

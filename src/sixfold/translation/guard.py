@@ -208,9 +208,9 @@ def mend(
         again = replace(again, min_length=min(again.max_length, max(3, len(ids) // 2)))
 
     def faults_of(each: Hypothesis) -> int:
-        return len(check(sentence, direction.said(each.tokens), direction.languages))
+        return len(check(sentence, direction.decode_target(each.tokens), direction.languages))
 
-    (found,) = direction.engine.decode([direction.source(ids)], again)
+    (found,) = direction.engine.decode([direction.encoder_input(ids)], again)
     if again.no_repeat and all(map(faults_of, found)):  # a word of one piece loops without any run of four
-        found += direction.engine.decode([direction.source(ids)], replace(again, no_repeat=2))[0]
+        found += direction.engine.decode([direction.encoder_input(ids)], replace(again, no_repeat=2))[0]
     return sorted(found, key=faults_of)

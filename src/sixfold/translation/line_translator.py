@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 from sixfold.errors import RequestError
 from sixfold.translation.glossary import Glossary
-from sixfold.translation.memory import Memory
+from sixfold.translation.memory import TranslationMemory
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.result import Notice, Translation
 from sixfold.translation.translator import Translator
 
 BOM = "\ufeff"
-UNREAD = ("language", "same-language", "direction")  # kinds of notices that a strict caller takes for errors
+LANGUAGE_NOTICES = ("language", "same-language", "direction")  # kinds of notices that a strict caller takes for errors
 
 
-class Occurrences(NamedTuple):
+class NoticeCount(NamedTuple):
     """How many lines have a notice of one kind, and where and what the first was."""
 
     lines: int
@@ -27,7 +27,7 @@ class Occurrences(NamedTuple):
 
 
 @dataclass
-class Lines:
+class LineTranslator:
     """Translates the lines of one input, and collects what is to be told about them at the end."""
 
     translator: Translator
@@ -35,21 +35,21 @@ class Lines:
     target: str | None
     options: TranslateOptions
     glossary: Glossary | None = None
-    memory: Memory | None = None
+    memory: TranslationMemory | None = None
     name: str = "input"  # of the file, for messages
-    notices: dict[str, Occurrences] = field(default_factory=dict)
-    foreign_bytes: int = 0  # that are not UTF-8
-    foreign_line: int = 0  # the first with any
+    notices: dict[str, NoticeCount] = field(default_factory=dict)
+    invalid_bytes: int = 0  # that are not UTF-8
+    first_invalid_line: int = 0  # the first with any
 
-    def decoded(self, raw: bytes, number: int) -> str:
+    def decode_line(self, raw: bytes, number: int) -> str:
         """A line as text; bytes that are not UTF-8 are replaced and counted."""
         if number == 1:
             raw = raw.removeprefix(codecs.BOM_UTF8)
         try:
             return raw.decode()
         except UnicodeDecodeError:
-            self.foreign_bytes += sum("\udc80" <= char <= "\udcff" for char in raw.decode(errors="surrogateescape"))
-            self.foreign_line = self.foreign_line or number
+            self.invalid_bytes += sum("\udc80" <= char <= "\udcff" for char in raw.decode(errors="surrogateescape"))
+            self.first_invalid_line = self.first_invalid_line or number
             return raw.decode(errors="replace")
 
     def translate(self, texts: Iterable[str], first: int) -> Iterator[Translation]:
@@ -63,12 +63,12 @@ class Lines:
         for number, (text, is_told) in enumerate(asked, start=first):
             said = next(found) if is_told else Translation(text, text, 0.0, ("", ""), warnings=unread)
             for kind, message in {notice.kind: notice.message for notice in said.warnings}.items():
-                add_occurrence(self.notices, kind, Occurrences(1, f"{self.name}:{number}", message))
+                add_notice_count(self.notices, kind, NoticeCount(1, f"{self.name}:{number}", message))
             yield said
 
-    def report(self) -> Iterator[str]:
+    def warning_lines(self) -> Iterator[str]:
         """What a reader of the translation should be wary of, each with the first place of its kind."""
-        return report(self.foreign_bytes, f"{self.name}:{self.foreign_line}", self.notices)
+        return warning_lines(self.invalid_bytes, f"{self.name}:{self.first_invalid_line}", self.notices)
 
     def _is_told(self, text: str) -> bool:
         try:
@@ -83,16 +83,16 @@ def byte_order_mark(raw: bytes, number: int) -> str:
     return BOM if number == 1 and raw.startswith(codecs.BOM_UTF8) else ""
 
 
-def add_occurrence(notices: dict[str, Occurrences], kind: str, more: Occurrences) -> None:
+def add_notice_count(notices: dict[str, NoticeCount], kind: str, more: NoticeCount) -> None:
     """Count more lines with a notice; the first place stays."""
     known = notices.get(kind)
     notices[kind] = more if known is None else known._replace(lines=known.lines + more.lines)
 
 
-def report(foreign_bytes: int, where: str, notices: Mapping[str, Occurrences]) -> Iterator[str]:
+def warning_lines(invalid_bytes: int, where: str, notices: Mapping[str, NoticeCount]) -> Iterator[str]:
     """What a reader of a translation should be wary of, the commonest first."""
-    if foreign_bytes:
-        yield f"{where}: {foreign_bytes} bytes from here on are not UTF-8 and became U+FFFD"
+    if invalid_bytes:
+        yield f"{where}: {invalid_bytes} bytes from here on are not UTF-8 and became U+FFFD"
     for found in sorted(notices.values(), key=lambda found: -found.lines):
         more = found.lines - 1
         yield f"{found.where}: {found.message}" + (
@@ -100,13 +100,13 @@ def report(foreign_bytes: int, where: str, notices: Mapping[str, Occurrences]) -
         )
 
 
-def check_strict(notices: Mapping[str, Occurrences]) -> None:
+def check_strict(notices: Mapping[str, NoticeCount]) -> None:
     """Raise RequestError where the language of a line is none that is read, or is the target's already."""
-    for kind in UNREAD:
+    for kind in LANGUAGE_NOTICES:
         if kind in notices:
-            raise refused(f"{notices[kind].where}: {notices[kind].message}")
+            raise strict_error(f"{notices[kind].where}: {notices[kind].message}")
 
 
-def refused(message: str) -> RequestError:
+def strict_error(message: str) -> RequestError:
     """The error that a notice about the language becomes with --strict."""
     return RequestError(message, "without --strict it is translated all the same, with a warning")

@@ -17,22 +17,22 @@ from sixfold.modelfile import ModelFile
 from sixfold.text.tokenizer import Tokenizer
 
 Device = Literal["auto", "cpu", "cuda"]
-Source = Path | str | ModelFile
-SHIPPED = Path(__file__).parent.parent / "pretrained"
-SUFFIX = ".safetensors"
-OF_A_RUN = f"model{SUFFIX}"  # what training calls the model in the folder of a run
+ModelSource = Path | str | ModelFile
+SHIPPED_FOLDER = Path(__file__).parent.parent / "pretrained"
+MODEL_SUFFIX = ".safetensors"
+RUN_MODEL_NAME = f"model{MODEL_SUFFIX}"  # what training calls the model in the folder of a run
 
 
-def load_all(model: Source | Sequence[Source] | None) -> list[tuple[ModelFile, Tokenizer]]:
+def load_all(model: ModelSource | Sequence[ModelSource] | None) -> list[tuple[ModelFile, Tokenizer]]:
     """The models that are named, or those of this package, each with its tokeniser."""
-    models = shipped() if model is None else [model] if isinstance(model, Path | str | ModelFile) else model
+    models = shipped_models() if model is None else [model] if isinstance(model, Path | str | ModelFile) else model
     is_fine = isinstance(models, Sequence) and all(isinstance(each, Path | str | ModelFile) for each in models)
     if not is_fine or not models:
         raise ConfigError(f"model: expected a model file, or a list of them; got {model!r:.60}")
     return [_load(each) for each in models]
 
 
-def _load(model: Source) -> tuple[ModelFile, Tokenizer]:
+def _load(model: ModelSource) -> tuple[ModelFile, Tokenizer]:
     file, name = (model, "model") if isinstance(model, ModelFile) else (modelfile.load(find_model(model)), str(model))
     kind = file.config.model.kind
     if kind != "encoder-decoder" or file.tokenizer is None:
@@ -47,16 +47,16 @@ def find_model(name: Path | str | None) -> Path:
     None stands for the first model of the package.
     """
     if name is None:
-        return shipped()[0]
+        return shipped_models()[0]
     path = Path(name)
     if _is(Path.is_dir, path):
-        if not (path / OF_A_RUN).is_file():
+        if not (path / RUN_MODEL_NAME).is_file():
             raise ModelFileError(
-                f"{path}: expected a model file, or a folder with {OF_A_RUN} in it; got a folder without one",
+                f"{path}: expected a model file, or a folder with {RUN_MODEL_NAME} in it; got a folder without one",
                 "a run writes its model when it ends; name a file to use another",
             )
-        return path / OF_A_RUN
-    in_package = SHIPPED / f"{name}{SUFFIX}"
+        return path / RUN_MODEL_NAME
+    in_package = SHIPPED_FOLDER / f"{name}{MODEL_SUFFIX}"
     return in_package if not _is(Path.exists, path) and str(name) == path.name and in_package.is_file() else path
 
 
@@ -67,9 +67,9 @@ def _is(test: Callable[[Path], bool], path: Path) -> bool:
     return False
 
 
-def shipped() -> list[Path]:
+def shipped_models() -> list[Path]:
     """The models in this package."""
-    found = sorted(SHIPPED.glob("*.safetensors"))
+    found = sorted(SHIPPED_FOLDER.glob("*.safetensors"))
     if not found:
         raise RequestError(
             "model: expected a file; none was named, and this version of sixfold ships none",

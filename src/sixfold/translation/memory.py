@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from sixfold.text.languages import LETTERS, UNSPACED
-from sixfold.translation.direction import one_line
+from sixfold.translation.direction import collapse_whitespace
 from sixfold.translation.pair_files import Languages, Pair, is_turned, read_pairs, read_tmx, turned_about
 from sixfold.translation.result import Match
 
@@ -28,23 +28,23 @@ _UNIT = re.compile(rf"[{_ALONE}]|[^\W{_ALONE}]+|[^\w\s]")
 
 
 @dataclass(frozen=True)
-class Memory:
+class TranslationMemory:
     """Sentences, or lines, and their translations; of several with one source the last counts."""
 
     entries: tuple[Pair, ...]
     languages: Languages | None = None  # that it is for; None: whatever it is used for
 
     @classmethod
-    def read(cls, path: Path | str) -> Memory:
+    def read(cls, path: Path | str) -> TranslationMemory:
         """TMX by its name, else two columns separated by tabs, with or without a first line of two language codes."""
         path = Path(path)
         return cls(*(read_tmx(path) if path.suffix.lower() == ".tmx" else read_pairs(path, "a sentence")))
 
-    def toward(self, languages: Languages) -> Memory:
+    def toward(self, languages: Languages) -> TranslationMemory:
         """The entries for a direction: its own, or turned about."""
         turned = is_turned(self.languages, languages)
         if turned is None:
-            return Memory((), languages)
+            return TranslationMemory((), languages)
         return self._turned if turned else self
 
     def __contains__(self, sentence: object) -> bool:
@@ -87,12 +87,12 @@ class Memory:
         return hashlib.sha256(json.dumps([self.languages, self.entries]).encode()).hexdigest()
 
     @cached_property
-    def _turned(self) -> Memory:
-        return Memory(turned_about(self.entries), self.languages and (self.languages[1], self.languages[0]))
+    def _turned(self) -> TranslationMemory:
+        return TranslationMemory(turned_about(self.entries), self.languages and (self.languages[1], self.languages[0]))
 
     @cached_property
     def _known(self) -> dict[str, str]:
-        pairs = ((folded(source), one_line(target)) for source, target in self.entries)
+        pairs = ((folded(source), collapse_whitespace(target)) for source, target in self.entries)
         return {source: target for source, target in pairs if source and target}
 
     @cached_property
@@ -134,7 +134,7 @@ class _Index:
 
 def folded(text: str) -> str:
     """In one form of Unicode, with single spaces."""
-    return one_line(unicodedata.normalize("NFC", text))
+    return collapse_whitespace(unicodedata.normalize("NFC", text))
 
 
 def units_of(text: str) -> list[str]:

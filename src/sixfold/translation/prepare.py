@@ -18,12 +18,12 @@ class Layout:
     lines: list[Line]
     notices: list[Notice] = field(default_factory=list)
 
-    def wanted(self) -> list[str]:
+    def sentences(self) -> list[str]:
         """The sentences that have something to translate; the rest stays as it is."""
         return [each.text for line in self.lines for each in line.sentences if has_words(each.text)]
 
     def fill(self, translations: Iterable[str], spaced: bool) -> str:
-        """The text with the wanted sentences replaced, in their order."""
+        """The text with the sentences sentences replaced, in their order."""
         coming = iter(translations)
         return "".join(
             rejoin(line, [next(coming) if has_words(each.text) else each.text for each in line.sentences], spaced)
@@ -32,22 +32,22 @@ class Layout:
 
 
 @dataclass
-class Plan:
-    """The layouts of texts, and the ids of every sentence that is wanted."""
+class PreparedTexts:
+    """The layouts of texts, and the ids of every sentence that is sentences."""
 
     layouts: list[Layout]
     ids: dict[str, list[int]]
 
 
-def plan(
+def prepare(
     texts: Sequence[str], tokenizer: Tokenizer, longest: int, splits: bool = True, known: Container[str] = ()
-) -> Plan:
+) -> PreparedTexts:
     """`longest`: tokens that a sentence may have; longer ones are cut. What is `known`, also a line, stays whole."""
     layouts = [_lay_out(text, splits, known) for text in texts]
     ids: dict[str, list[int]] = {}
     _encode(layouts, tokenizer, ids)
     too_long = {sentence for sentence, its in ids.items() if len(its) > longest and sentence not in known}
-    cut_up = [layout for layout in layouts if not too_long.isdisjoint(layout.wanted())]
+    cut_up = [layout for layout in layouts if not too_long.isdisjoint(layout.sentences())]
     for layout in cut_up:
         layout.lines = [
             Line(before, [part for each in sentences for part in _parts(each, too_long, tokenizer, longest)])
@@ -55,7 +55,7 @@ def plan(
         ]
         layout.notices.append(Notice("cut", "a sentence too long for the model was translated in pieces"))
     _encode(cut_up, tokenizer, ids)
-    return Plan(layouts, ids)
+    return PreparedTexts(layouts, ids)
 
 
 def _lay_out(text: str, splits: bool, known: Container[str]) -> Layout:
@@ -76,7 +76,7 @@ def _unsplit(line: str) -> Line:
 
 
 def _encode(layouts: Sequence[Layout], tokenizer: Tokenizer, ids: dict[str, list[int]]) -> None:
-    new = list({sentence: None for layout in layouts for sentence in layout.wanted() if sentence not in ids})
+    new = list({sentence: None for layout in layouts for sentence in layout.sentences() if sentence not in ids})
     ids.update(zip(new, tokenizer.encode_batch(new), strict=True))
 
 

@@ -27,7 +27,7 @@ class Link(NamedTuple):
     weight: float  # the share of its attention that went there
 
 
-class Candidate(NamedTuple):
+class Alternative(NamedTuple):
     """Another way to say it. The score is the mean log-probability of a token, less a length penalty."""
 
     text: str
@@ -73,7 +73,7 @@ class Translation:
     text: str
     score: float
     languages: tuple[str, str]
-    n_best: tuple[Candidate, ...] = ()
+    n_best: tuple[Alternative, ...] = ()
     warnings: tuple[Notice, ...] = ()
     confidence: float | None = None  # the chance that its least sure sentence is a fair one, where the model can tell
     _explain: Callable[[], Details] | None = field(default=None, repr=False, compare=False)

@@ -13,16 +13,14 @@ from sixfold.engines.engine import Engine
 from sixfold.errors import RequestError
 from sixfold.text.sentences import is_spaced
 from sixfold.translation.decode import Answer, decode, guard, mean_scores, notices, ways_through, with_room
-from sixfold.translation.direction import Direction, check_told, choose, directions_of, language_notices
+from sixfold.translation.direction import Direction, check_languages, choose, directions_of, language_notices
 from sixfold.translation.explain import Said, explain
 from sixfold.translation.glossary import Glossary, honour_all
-from sixfold.translation.loading import Device as Device
-from sixfold.translation.loading import Source, check_threads, choose_device, load_all, open_engine
-from sixfold.translation.loading import shipped as shipped
-from sixfold.translation.memory import Memory
+from sixfold.translation.loading import Device, ModelSource, check_threads, choose_device, load_all, open_engine
+from sixfold.translation.memory import TranslationMemory
 from sixfold.translation.options import TranslateOptions
-from sixfold.translation.prepare import Layout, plan, replace_surrogates
-from sixfold.translation.result import Candidate, Details, Translation
+from sixfold.translation.prepare import Layout, prepare, replace_surrogates
+from sixfold.translation.result import Alternative, Details, Translation
 
 WINDOW = 1024  # texts that `stream` holds at once
 
@@ -32,7 +30,7 @@ class Translator:
 
     def __init__(
         self,
-        model: Source | Sequence[Source] | None = None,
+        model: ModelSource | Sequence[ModelSource] | None = None,
         device: Device = "auto",
         threads: int | None = None,
         compute: Compute = "int8",
@@ -67,7 +65,7 @@ class Translator:
         target: str | None = None,
         options: TranslateOptions | None = None,
         glossary: Glossary | None = None,
-        memory: Memory | None = None,
+        memory: TranslationMemory | None = None,
     ) -> Translation:
         """A text of any length; its lines, blank ones too, and its white space are kept."""
         check_text("text", text, "translate_batch() takes a list")
@@ -80,7 +78,7 @@ class Translator:
         target: str | None = None,
         options: TranslateOptions | None = None,
         glossary: Glossary | None = None,
-        memory: Memory | None = None,
+        memory: TranslationMemory | None = None,
     ) -> list[Translation]:
         """Many texts at once, which is much faster than one by one. Each may have a direction of its own.
 
@@ -111,7 +109,7 @@ class Translator:
         target: str | None = None,
         options: TranslateOptions | None = None,
         glossary: Glossary | None = None,
-        memory: Memory | None = None,
+        memory: TranslationMemory | None = None,
     ) -> Iterator[Translation]:
         """Any number of texts, in their order; only a window of them is in memory."""
         if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
@@ -151,10 +149,10 @@ class Translator:
         ids, begun = direction.tokenizer.encode(text.strip()), direction.encode_target(prefix)
         direction.check_length("text", ids)
         direction.check_length("prefix", begun)
-        search = TranslateOptions(n_best=count).search(direction.room)
+        search = TranslateOptions(n_best=count).search(direction.max_target_tokens)
         if not ids:
             return []
-        sent = direction.source(ids)
+        sent = direction.encoder_input(ids)
         tokens = [each.tokens for each in direction.engine.alternatives(sent, begun, with_room(search, [sent], begun))]
         # The score of an engine leaves out the prefix; this one is of the whole translation.
         scored = zip(mean_scores(direction, ids, tokens), tokens, strict=True)
@@ -181,10 +179,10 @@ class Translator:
             raise RequestError(f"model: expected one of {names}; got {model!r}")
         return choose(its, text, source, target)
 
-    def check_told(self, source: str | None = None, target: str | None = None) -> None:
+    def check_languages(self, source: str | None = None, target: str | None = None) -> None:
         """Complain of languages that this translator does not know, or that must be named, before any text is read."""
         self._check_open()
-        check_told(self._directions, source, target)
+        check_languages(self._directions, source, target)
 
     def close(self) -> None:
         """Give the memory back."""
@@ -219,17 +217,17 @@ class Translator:
         texts: Sequence[str],
         options: TranslateOptions,
         glossary: Glossary,
-        memory: Memory | None,
+        memory: TranslationMemory | None,
     ) -> list[Translation]:
         prefix = direction.encode_target(options.prefix)
         direction.check_length("prefix", prefix)
-        its_memory = (memory or Memory(())).toward(direction.languages)
+        its_memory = (memory or TranslationMemory(())).toward(direction.languages)
         # What is to begin with a prefix is the model's, so that it has to be split and cut as ever.
         known = () if prefix else its_memory
-        work = plan(texts, direction.tokenizer, direction.longest, options.split, known)
+        work = prepare(texts, direction.tokenizer, direction.max_source_tokens, options.split, known)
         # It is the text that begins so: its first sentence, not each of them.
         wishes = [
-            [(sentence, tuple(prefix) if place == 0 else ()) for place, sentence in enumerate(layout.wanted())]
+            [(sentence, tuple(prefix) if place == 0 else ()) for place, sentence in enumerate(layout.sentences())]
             for layout in work.layouts
         ]
         recalled = {wish: None if wish[1] else its_memory.exact(wish[0]) for its in wishes for wish in its}
@@ -253,7 +251,7 @@ class Translator:
         layout: Layout,
         answers: Sequence[Answer],
         options: TranslateOptions,
-        memory: Memory | None,
+        memory: TranslationMemory | None,
     ) -> Translation:
         ways = ways_through([each.hypotheses for each in answers if each.known is None], options.n_best)
         said = [[each.words(direction, coming) for each in answers] for coming in (iter(way) for way, _ in ways)]
@@ -266,7 +264,7 @@ class Translator:
         wary = [*language_notices(layout.text, direction.languages), *layout.notices]
         return Translation(
             layout.text, texts[0], ways[0][1], direction.languages,
-            tuple(Candidate(its, total) for its, (_, total) in zip(texts, ways, strict=True) if options.n_best > 1),
+            tuple(Alternative(its, total) for its, (_, total) in zip(texts, ways, strict=True) if options.n_best > 1),
             (*wary, *notices(texts[0], said[0], answers)), confidence_of(direction, answers),
             partial(self._explain, direction, layout.text, texts[0], best),
             None if memory is None else partial(memory.matches, [each.sentence for each in answers]),
@@ -274,7 +272,7 @@ class Translator:
 
     def _whole(self, direction: Direction, text: str, tokens: Sequence[int], total: float) -> Translation:
         """Of a text that was not split."""
-        said = direction.said(tokens)
+        said = direction.decode_target(tokens)
         details = partial(self._explain, direction, text, said, [(text.strip(), said, tokens)])
         sure = None if direction.confidence is None or not tokens else direction.confidence.of(total)
         return Translation(text, said, total, direction.languages, confidence=sure, _explain=details)

@@ -17,8 +17,8 @@ from sixfold.errors import ConfigError, DataError, ModelFileError
 from sixfold.files import atomic
 from sixfold.translation.bulk import shards
 from sixfold.translation.bulk.json_lines import text_of, with_translation
-from sixfold.translation.bulk.shards import Plan, cut, read_block
-from sixfold.translation.bulk.workers import Order, Tally, carry_out_here
+from sixfold.translation.bulk.shards import ShardJob, cut, read_block
+from sixfold.translation.bulk.workers import JobSummary, WorkerOptions, translate_in_threads
 from sixfold.translation.options import TranslateOptions
 
 FACTS = {"model": ["sha256:1"], "beam": 4}
@@ -30,13 +30,13 @@ from pathlib import Path
 from sixfold.files import atomic
 from sixfold.translation.bulk import shards
 
-shards.LINES = 3
+shards.BLOCK_LINES = 3
 inputs, work = [Path(name) for name in sys.argv[2:]], Path(sys.argv[1])
 
 def run(out):
-    plan = shards.Plan(inputs, out)
-    with plan.claimed({"beam": 4}):
-        for block in plan.open_blocks({}):
+    plan = shards.ShardJob(inputs, out)
+    with plan.claim({"beam": 4}):
+        for block in plan.remaining_blocks({}):
             with atomic(plan.parts / block.shard.name / str(block.number)) as file:
                 file.write(b"".join(shards.read_block(block)).upper())
             plan.finish(block.shard.name, block.number)
@@ -98,7 +98,7 @@ def translate(plan, blocks):
 
 
 def refusal_of(plan, facts):
-    with pytest.raises(ConfigError) as refusal, plan.claimed(facts):
+    with pytest.raises(ConfigError) as refusal, plan.claim(facts):
         pass
     return refusal.value
 
@@ -125,9 +125,9 @@ def test_nothing_of_the_user_is_deleted_in_the_folder_for_translations(tmp_path)
         for name in (".s.x1.part", ".thesis.part", "mine/.s.x1.sixfold-part")
     ]
     half = written(tmp_path / "out" / ".s.x1.sixfold-part", b"half")
-    plan = Plan([shard], tmp_path / "out")
-    with plan.claimed(FACTS):
-        translate(plan, plan.open_blocks({}))
+    plan = ShardJob([shard], tmp_path / "out")
+    with plan.claim(FACTS):
+        translate(plan, plan.remaining_blocks({}))
     assert (tmp_path / "out" / "s").read_bytes() == b"A\n"
     assert all(path.read_bytes() == b"theirs" for path in theirs)
     assert not half.exists()
@@ -135,13 +135,13 @@ def test_nothing_of_the_user_is_deleted_in_the_folder_for_translations(tmp_path)
 
 def test_a_folder_of_parts_that_nobody_recorded_is_left_alone(tmp_path):
     theirs = written(tmp_path / "out" / ".parts" / "s" / "notes", b"theirs")
-    plan = Plan([written(tmp_path / "in" / "s", b"a\n")], tmp_path / "out")
+    plan = ShardJob([written(tmp_path / "in" / "s", b"a\n")], tmp_path / "out")
     assert "nobody knows what it was made from" in str(refusal_of(plan, FACTS))
     assert theirs.read_bytes() == b"theirs"
 
 
 def test_long_lines_make_blocks_of_fewer(tmp_path):
-    raw = [b"a" * (shards.ROOM // 2) + b"\n", b"b\n", b"c" * 2 * shards.ROOM + b"\n", b"d\n"]
+    raw = [b"a" * (shards.BLOCK_BYTES // 2) + b"\n", b"b\n", b"c" * 2 * shards.BLOCK_BYTES + b"\n", b"d\n"]
     blocks = list(cut(written(tmp_path / "s", b"".join(raw))))
     assert [block.lines for block in blocks] == [2, 1, 1]
     assert [line for block in blocks for line in read_block(block)] == raw
@@ -159,9 +159,9 @@ def test_a_shard_that_changes_meanwhile_is_noticed(tmp_path, now):
 @pytest.mark.usefixtures("small_blocks")
 def test_shards_are_finished_one_by_one_and_leave_no_parts(tmp_path):
     inputs = [written(tmp_path / name, raw) for name, raw in [("a", lines_of(7)), ("b", b""), ("c", b"x\r\ny")]]
-    plan = Plan(inputs, tmp_path / "out")
-    with plan.claimed(FACTS):
-        blocks = plan.open_blocks({})
+    plan = ShardJob(inputs, tmp_path / "out")
+    with plan.claim(FACTS):
+        blocks = plan.remaining_blocks({})
         assert [(block.shard.name, block.number) for block in blocks] == [("a", 0), ("a", 1), ("a", 2), ("c", 0)]
         assert (plan.out / "b").read_bytes() == b""
         translate(plan, reversed(blocks[:3]))
@@ -178,16 +178,16 @@ def test_a_restart_does_what_is_not_yet_done_and_looks_at_no_line_again(tmp_path
     inputs = [written(tmp_path / name, lines_of(10)) for name in ("a", "b")]
     seen = []
     check = {"a": lambda raw, where: seen.append((raw, where))}
-    plan = Plan(inputs, tmp_path / "out")
-    with plan.claimed(FACTS):
-        blocks = plan.open_blocks(check)
+    plan = ShardJob(inputs, tmp_path / "out")
+    with plan.claim(FACTS):
+        blocks = plan.remaining_blocks(check)
         translate(plan, [*blocks[1:3], *blocks[4:]])
     assert (len(seen), seen[4]) == (10, (b"line 4\n", f"{inputs[0]}:5"))
-    again = Plan(inputs, tmp_path / "out")
-    with again.claimed(FACTS):
-        assert again.open_blocks(check) == [blocks[0], blocks[3]]
+    again = ShardJob(inputs, tmp_path / "out")
+    with again.claim(FACTS):
+        assert again.remaining_blocks(check) == [blocks[0], blocks[3]]
         translate(again, [blocks[0], blocks[3]])
-        assert again.open_blocks(check) == []
+        assert again.remaining_blocks(check) == []
     assert len(seen) == 10
     assert (tmp_path / "out" / "a").read_bytes() == lines_of(10).upper()
 
@@ -195,11 +195,11 @@ def test_a_restart_does_what_is_not_yet_done_and_looks_at_no_line_again(tmp_path
 @pytest.mark.usefixtures("small_blocks")
 def test_other_settings_are_refused_once_there_is_something(tmp_path):
     shard = written(tmp_path / "a", lines_of(10))
-    plan = Plan([shard], tmp_path / "out")
-    with plan.claimed(FACTS):
-        plan.open_blocks({})
-    with plan.claimed({**FACTS, "beam": 1}):  # nothing was translated: nothing is mixed
-        translate(plan, plan.open_blocks({})[:1])
+    plan = ShardJob([shard], tmp_path / "out")
+    with plan.claim(FACTS):
+        plan.remaining_blocks({})
+    with plan.claim({**FACTS, "beam": 1}):  # nothing was translated: nothing is mixed
+        translate(plan, plan.remaining_blocks({})[:1])
     refusal = refusal_of(plan, FACTS)
     assert str(refusal).endswith("out: was begun with other settings: beam: 1 → 4")
     assert "choose another --output" in refusal.hint
@@ -211,36 +211,36 @@ def test_other_settings_are_refused_once_there_is_something(tmp_path):
 
 def test_what_nobody_knows_is_left_alone(tmp_path):
     shard, there = written(tmp_path / "a", b"x\n"), written(tmp_path / "out" / "a", b"mine\n")
-    assert "nobody knows what it was made from" in str(refusal_of(Plan([shard], tmp_path / "out"), FACTS))
+    assert "nobody knows what it was made from" in str(refusal_of(ShardJob([shard], tmp_path / "out"), FACTS))
     assert there.read_bytes() == b"mine\n"
-    assert "expected a folder; got a file" in str(refusal_of(Plan([shard], there), FACTS))
+    assert "expected a folder; got a file" in str(refusal_of(ShardJob([shard], there), FACTS))
 
 
 def test_a_folder_whose_shards_are_done_is_not_begun_with_others(tmp_path):
     one, other = (written(tmp_path / name, b"x\n") for name in ("a", "b"))
-    plan = Plan([one], tmp_path / "out")
-    with plan.claimed(FACTS):
-        translate(plan, plan.open_blocks({}))
-    refusal = refusal_of(Plan([other], tmp_path / "out"), FACTS)
+    plan = ShardJob([one], tmp_path / "out")
+    with plan.claim(FACTS):
+        translate(plan, plan.remaining_blocks({}))
+    refusal = refusal_of(ShardJob([other], tmp_path / "out"), FACTS)
     assert "bytes of a: 2 → not set; bytes of b: not set → 2" in str(refusal)
 
 
 def test_one_process_at_a_time(tmp_path):
-    plan = Plan([written(tmp_path / "a", b"x\n")], tmp_path / "out")
-    with plan.claimed(FACTS):
+    plan = ShardJob([written(tmp_path / "a", b"x\n")], tmp_path / "out")
+    with plan.claim(FACTS):
         assert "another process is translating there" in str(refusal_of(plan, FACTS))
-    with plan.claimed(FACTS):
+    with plan.claim(FACTS):
         pass
 
 
 def test_names_that_would_get_in_each_others_way_are_refused(tmp_path):
     one, other, hidden = (written(tmp_path / name, b"x\n") for name in ("1/a", "2/a", ".a"))
     with pytest.raises(ConfigError, match="a: 2 files have this name"):
-        Plan([one, other], tmp_path / "out")
+        ShardJob([one, other], tmp_path / "out")
     with pytest.raises(ConfigError, match="does not begin with a dot"):
-        Plan([hidden], tmp_path / "out")
+        ShardJob([hidden], tmp_path / "out")
     with pytest.raises(ConfigError, match="expected another folder than that of"):
-        Plan([one], tmp_path / "1")
+        ShardJob([one], tmp_path / "1")
 
 
 def test_no_kill_between_two_operations_on_files_costs_a_line(tmp_path):
@@ -291,13 +291,15 @@ def test_what_is_wrong_with_a_record_is_said_with_its_line(line, message):
 
 def order_of(models, out, **wanted):
     path = models["zh-en"]
-    return Order(out, ((path, modelfile.load(path).checksum),), None, None, TranslateOptions(), "int8", "cpu", **wanted)
+    return WorkerOptions(
+        out, ((path, modelfile.load(path).checksum),), None, None, TranslateOptions(), "int8", "cpu", **wanted
+    )
 
 
 def all_done(plan, order, threads):
-    tally = Tally()
-    with plan.claimed(order.made_from()):
-        for done in carry_out_here(order, plan.open_blocks(order.checks()), threads):
+    tally = JobSummary()
+    with plan.claim(order.settings()):
+        for done in translate_in_threads(order, plan.remaining_blocks(order.line_checks()), threads):
             tally.add(plan, done)
     return tally
 
@@ -308,7 +310,7 @@ def test_as_many_threads_as_one_likes_write_the_same_bytes(tmp_path, models, mon
     texts = ["。".join(pair(chance)[0] for _ in range(chance.randint(1, 9))) for _ in range(80)]
     inputs = [written(tmp_path / f"{name}.txt", "\n".join(texts).encode()) for name in "ab"]
     for threads in (1, 3):
-        plan = Plan(inputs, tmp_path / str(threads))
+        plan = ShardJob(inputs, tmp_path / str(threads))
         assert all_done(plan, order_of(models, plan.out), threads).lines == 160
     for name in ("a.txt", "b.txt"):
         said = (tmp_path / "1" / name).read_text(encoding="utf-8").split("\n")
@@ -320,7 +322,7 @@ def test_as_many_threads_as_one_likes_write_the_same_bytes(tmp_path, models, mon
 def test_bytes_that_are_no_text_are_counted_and_a_mark_at_the_start_is_kept(tmp_path, models):
     plain = written(tmp_path / "a", b"\xef\xbb\xbf\xe6\x88\x91\xe7\x88\xb1\xe7\x8c\xab\n\xff\xfe\r\n\n")
     records = written(tmp_path / "b.jsonl", b'\xef\xbb\xbf{"text": "\xe6\x88\x91"}\r\n{"text": "\xff", "n": 1}\n')
-    plan = Plan([plain, records], tmp_path / "out")
+    plan = ShardJob([plain, records], tmp_path / "out")
     tally = all_done(plan, order_of(models, plan.out, records=frozenset({"b.jsonl"})), 1)
     said = (plan.out / "a").read_bytes().split(b"\n")
     assert said[0] == b"\xef\xbb\xbfI love cats"
@@ -331,12 +333,12 @@ def test_bytes_that_are_no_text_are_counted_and_a_mark_at_the_start_is_kept(tmp_
     assert json.loads(first) == {"text": "我", "translation": "I"}
     assert (first[-1:], end) == (b"\r", b"")
     assert list(json.loads(second))[:3] == ["text", "n", "translation"]
-    assert tally.foreign_bytes == 3
-    assert re.fullmatch(r".*:[12]: 3 bytes from here on are not UTF-8 and became U\+FFFD", next(tally.report()))
+    assert tally.invalid_bytes == 3
+    assert re.fullmatch(r".*:[12]: 3 bytes from here on are not UTF-8 and became U\+FFFD", next(tally.warning_lines()))
 
 
 def test_a_model_that_differs_where_a_worker_is_is_refused(tmp_path, models):
-    plan = Plan([written(tmp_path / "a", b"x\n")], tmp_path / "out")
+    plan = ShardJob([written(tmp_path / "a", b"x\n")], tmp_path / "out")
     order = replace(order_of(models, plan.out), models=((models["zh-en"], "sha256:0"),))
     with pytest.raises(ModelFileError, match="is not the same here as where the work was begun"):
         all_done(plan, order, 1)
@@ -346,9 +348,7 @@ def test_killed_at_random_it_goes_on_and_writes_the_same_bytes(tmp_path, models)
     chance = random.Random(5)
     texts = ["".join(f"{pair(chance)[0]}\n" for _ in range(1500)) for _ in "ab"]
     inputs = [written(tmp_path / f"{name}.txt", text.encode()) for name, text in zip("ab", texts, strict=True)]
-    program = (
-        "from sixfold.translation.bulk import shards; shards.LINES = 10\nfrom sixfold.cli.main import main; main()"
-    )
+    program = "from sixfold.translation.bulk import shards; shards.BLOCK_LINES = 10\nfrom sixfold.cli.main import main; main()"
     command = [sys.executable, "-c", program, "translate", "--model", models["zh-en"], *inputs, "--output"]
     subprocess.run([*command, tmp_path / "calm"], check=True, capture_output=True, timeout=120)
     kills = 0

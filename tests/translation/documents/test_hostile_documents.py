@@ -6,12 +6,12 @@ import pytest
 from made_documents import Turned, made
 
 from sixfold.errors import DataError
-from sixfold.translation.cancellation import Stopped, stoppable
+from sixfold.translation.cancellation import Cancelled, cancellable
 from sixfold.translation.documents.document import (
     FORMATS,
     Document,
     is_prose,
-    parts_of,
+    read_parts,
     translate_document,
     translate_parts,
 )
@@ -59,7 +59,7 @@ def test_what_is_too_deep_is_said():
 )
 def test_a_mistake_is_told_with_the_name_of_the_file(form, data, message):
     with pytest.raises(DataError) as error:
-        parts_of(data, form, "strings.txt")
+        read_parts(data, form, "strings.txt")
     assert str(error.value).startswith(message)
 
 
@@ -75,13 +75,13 @@ def test_a_byte_order_mark_is_no_text_and_stays_where_it_is(form):
 @pytest.mark.parametrize("form", FORMATS)
 def test_reading_and_writing_can_be_stopped(form):
     data = made(form, 1)
-    with stoppable(lambda: True), pytest.raises(Stopped):
-        parts_of(data, form, "a")
-    parts = parts_of(data, form, "a")
+    with cancellable(lambda: True), pytest.raises(Cancelled):
+        read_parts(data, form, "a")
+    parts = read_parts(data, form, "a")
     if any(is_prose(unit.text, Turned.languages) for part in parts.values() for unit in part.units):
-        with stoppable(lambda: True), pytest.raises(Stopped):
+        with cancellable(lambda: True), pytest.raises(Cancelled):
             translate_parts(Turned(), parts, data)
-    with stoppable(lambda: False):
+    with cancellable(lambda: False):
         assert translate_parts(Turned(), parts, data) == translate_document(Turned(), data, form)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from sixfold import errors
 from sixfold.errors import RequestError, SixfoldError
 from sixfold.translation.bulk.shards import Block
-from sixfold.translation.bulk.workers import Done, Order, Worker
+from sixfold.translation.bulk.workers import BlockResult, Worker, WorkerOptions
 
 TASKS = 4096  # that Ray is given at most; each is one block or several
 HINT = "is the cluster up? Where it asks for a token, set RAY_AUTH_MODE=token as on its nodes"
@@ -32,7 +32,7 @@ class Actor:
     Ray would take an exception for a fault of the machine's, and would try again without end.
     """
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: WorkerOptions) -> None:
         self._order = order
         self._worker: Worker | None = None
 
@@ -49,7 +49,7 @@ class Actor:
             return json.dumps({"kind": type(error).__name__, "message": str(error), "hint": error.hint})
 
 
-def carry_out_by_ray(order: Order, blocks: Sequence[Block], workers: int | None) -> Iterator[Done]:
+def translate_with_ray(order: WorkerOptions, blocks: Sequence[Block], workers: int | None) -> Iterator[BlockResult]:
     """As they are finished. A worker that dies is replaced, and what it had in hand is done again: Ray Data restarts
     actors and retries their tasks without end unless it is told otherwise.
     """
@@ -75,11 +75,11 @@ def carry_out_by_ray(order: Order, blocks: Sequence[Block], workers: int | None)
             yield from map(_done, batch["done"])
 
 
-def _done(row: str) -> Done:
+def _done(row: str) -> BlockResult:
     values = json.loads(row)
     if isinstance(values, dict):
         raise getattr(errors, values["kind"])(values["message"], values["hint"])
-    return Done(*values)
+    return BlockResult(*values)
 
 
 @contextmanager

@@ -17,8 +17,8 @@ from sixfold.configfile import changes
 from sixfold.errors import ConfigError, DataError
 from sixfold.files import claim
 
-LINES = 1024  # of a block
-ROOM = 1 << 18  # bytes of a block, where lines are long
+BLOCK_LINES = 1024  # of a block
+BLOCK_BYTES = 1 << 18  # bytes of a block, where lines are long
 PARTS = ".parts"
 FACTS = ".made-from.json"  # no shard has such a name
 SIZE = "bytes of "  # and a shard's name
@@ -39,7 +39,7 @@ class Block(NamedTuple):
     lines: int
 
 
-class Plan:
+class ShardJob:
     """Shards, the folder for their translations, and which blocks are still to be done."""
 
     def __init__(self, shards: Sequence[Path], out: Path) -> None:
@@ -58,18 +58,18 @@ class Plan:
                 raise ConfigError(f"--output: expected another folder than that of {shard}", "choose another one")
 
     @contextmanager
-    def claimed(self, made_from: Mapping[str, Any]) -> Iterator[None]:
+    def claim(self, made_from: Mapping[str, Any]) -> Iterator[None]:
         """For one process at a time, and only to go on with what was begun."""
         if self.out.exists() and not self.out.is_dir():
             raise ConfigError(f"--output: {self.out}: expected a folder; got a file", "choose a folder")
         with claim(self.parts, f"--output: {self.out}", "another process is translating there", ["*"]):
-            facts = {**made_from, "lines of a block": LINES, "bytes of a block": ROOM}
+            facts = {**made_from, "lines of a block": BLOCK_LINES, "bytes of a block": BLOCK_BYTES}
             facts |= {f"{SIZE}{name}": shard.stat().st_size for name, shard in self.shards.items()}
             self._agree(json.loads(json.dumps(facts)))
             self._tidy()
             yield
 
-    def open_blocks(self, check: Mapping[str, Check]) -> list[Block]:
+    def remaining_blocks(self, check: Mapping[str, Check]) -> list[Block]:
         """What is still to be translated, after a look at every line of a shard that is new.
 
         `check` has an entry for each shard whose lines may be wrong.
@@ -159,7 +159,7 @@ def cut(shard: Path, check: Check | None = None) -> Iterator[Block]:
     try:
         with shard.open("rb") as file:
             for at, raw in enumerate(file, start=1):
-                if lines == LINES or (lines and size + len(raw) > ROOM):
+                if lines == BLOCK_LINES or (lines and size + len(raw) > BLOCK_BYTES):
                     yield Block(shard, number, start, size, first, lines)
                     number, start, size, first, lines = number + 1, start + size, 0, at, 0
                 if check is not None:

@@ -16,24 +16,24 @@ from sixfold import files, modelfile
 from sixfold.config import Compute
 from sixfold.errors import ModelFileError
 from sixfold.translation.bulk.json_lines import text_of, with_translation
-from sixfold.translation.bulk.shards import PARTS, Block, Check, Plan, read_block
+from sixfold.translation.bulk.shards import PARTS, Block, Check, ShardJob, read_block
 from sixfold.translation.glossary import Glossary
 from sixfold.translation.line_translator import (
-    Lines,
-    Occurrences,
-    add_occurrence,
+    LineTranslator,
+    NoticeCount,
+    add_notice_count,
     byte_order_mark,
     check_strict,
-    report,
+    warning_lines,
 )
 from sixfold.translation.loading import Device
-from sixfold.translation.memory import Memory
+from sixfold.translation.memory import TranslationMemory
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.translator import Translator
 
 
 @dataclass(frozen=True)
-class Order:
+class WorkerOptions:
     """All that a worker must know, on whatever machine it is."""
 
     out: Path
@@ -44,12 +44,12 @@ class Order:
     compute: Compute
     device: Device
     glossary: Glossary | None = None
-    memory: Memory | None = None
+    memory: TranslationMemory | None = None
     field: str = "text"
     records: frozenset[str] = frozenset()  # names of the shards whose lines are JSON
     strict: bool = False  # a line in a language that is not read is an error
 
-    def made_from(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """What a later start must agree with. Neither device nor number of workers: work may go on elsewhere.
 
         Nor `strict`: it changes no translation, and what it refused may be translated without it.
@@ -61,27 +61,27 @@ class Order:
             "memory": self.memory.digest() if self.memory else None,
         }  # fmt: skip
 
-    def checks(self) -> dict[str, Check]:
+    def line_checks(self) -> dict[str, Check]:
         """For the lines of each shard that may be wrong."""
         return dict.fromkeys(self.records, lambda raw, where: text_of(raw.decode(errors="replace"), self.field, where))
 
 
-class Done(NamedTuple):
+class BlockResult(NamedTuple):
     """What became of a block."""
 
     shard: str
     number: int
     size: int
     lines: int
-    notices: Mapping[str, Occurrences]
-    foreign_bytes: int = 0
-    foreign_line: int = 0
+    notices: Mapping[str, NoticeCount]
+    invalid_bytes: int = 0
+    first_invalid_line: int = 0
 
 
 class Worker:
     """Opens the models once, and writes the parts of the blocks that it is given."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: WorkerOptions) -> None:
         self.order = order
         files = [modelfile.load(path) for path, _ in order.models]
         for file, (path, checksum) in zip(files, order.models, strict=True):
@@ -89,9 +89,9 @@ class Worker:
                 raise ModelFileError(f"{path}: is not the same here as where the work was begun", "copy it anew")
         # How sentences are grouped depends on the threads, and a shortlist on the group.
         self._translator = Translator(files, order.device, 1, order.compute)
-        self._translator.check_told(order.source, order.target)
+        self._translator.check_languages(order.source, order.target)
 
-    def carry_out(self, block: Block) -> Done:
+    def carry_out(self, block: Block) -> BlockResult:
         """Translate a block and write its part, unless a worker that died had written it already.
 
         A block that a strict order refuses leaves no part behind, so that the next start refuses it too.
@@ -99,27 +99,33 @@ class Worker:
         name = block.shard.name
         part = self.order.out / PARTS / name / str(block.number)
         if part.exists() or (self.order.out / name).exists():
-            return Done(name, block.number, block.size, block.lines, {})
+            return BlockResult(name, block.number, block.size, block.lines, {})
         order = self.order
-        lines = Lines(self._translator, order.source, order.target, order.options, order.glossary, order.memory)
+        lines = LineTranslator(
+            self._translator, order.source, order.target, order.options, order.glossary, order.memory
+        )
         lines.name = str(block.shard)
         written = "".join(self._records(block, lines) if name in order.records else self._plain(block, lines))
         if order.strict:
             check_strict(lines.notices)
         with files.atomic(part) as file:
             file.write(written.encode())
-        return Done(name, block.number, block.size, block.lines, lines.notices, lines.foreign_bytes, lines.foreign_line)
+        return BlockResult(
+            name, block.number, block.size, block.lines, lines.notices, lines.invalid_bytes, lines.first_invalid_line
+        )
 
-    def _plain(self, block: Block, lines: Lines) -> Iterator[str]:
+    def _plain(self, block: Block, lines: LineTranslator) -> Iterator[str]:
         raw = read_block(block)
-        texts = [lines.decoded(each.removesuffix(b"\n"), number) for number, each in enumerate(raw, start=block.first)]
+        texts = [
+            lines.decode_line(each.removesuffix(b"\n"), number) for number, each in enumerate(raw, start=block.first)
+        ]
         yield byte_order_mark(raw[0], block.first) if raw else ""
         for each, said in zip(raw, lines.translate(texts, block.first), strict=True):
             yield said.text + ("\n" if each.endswith(b"\n") else "")
 
-    def _records(self, block: Block, lines: Lines) -> Iterator[str]:
+    def _records(self, block: Block, lines: LineTranslator) -> Iterator[str]:
         raw = read_block(block)
-        shown = [lines.decoded(each, number) for number, each in enumerate(raw, start=block.first)]
+        shown = [lines.decode_line(each, number) for number, each in enumerate(raw, start=block.first)]
         texts = [
             text_of(line, self.order.field, f"{block.shard}:{number}")
             for number, line in enumerate(shown, start=block.first)
@@ -140,14 +146,14 @@ class Worker:
         self.close()
 
 
-def carry_out_here(order: Order, blocks: Iterable[Block], threads: int) -> Iterator[Done]:
+def translate_in_threads(order: WorkerOptions, blocks: Iterable[Block], threads: int) -> Iterator[BlockResult]:
     """In this process, each thread with models of its own."""
     with ExitStack() as stack:
         idle: SimpleQueue[Worker] = SimpleQueue()
         for _ in range(threads):
             idle.put(stack.enter_context(Worker(order)))
 
-        def work(block: Block) -> Done:
+        def work(block: Block) -> BlockResult:
             worker = idle.get()
             try:
                 return worker.carry_out(block)
@@ -157,7 +163,7 @@ def carry_out_here(order: Order, blocks: Iterable[Block], threads: int) -> Itera
         pool = stack.enter_context(ThreadPoolExecutor(threads))
         stack.callback(pool.shutdown, wait=False, cancel_futures=True)
         waiting = iter(blocks)
-        running: set[Future[Done]] = {pool.submit(work, block) for block in islice(waiting, 2 * threads)}
+        running: set[Future[BlockResult]] = {pool.submit(work, block) for block in islice(waiting, 2 * threads)}
         while running:
             done, running = wait(running, return_when=FIRST_COMPLETED)
             running |= {pool.submit(work, block) for block in islice(waiting, len(done))}
@@ -165,23 +171,23 @@ def carry_out_here(order: Order, blocks: Iterable[Block], threads: int) -> Itera
 
 
 @dataclass
-class Tally:
+class JobSummary:
     """What is to be told at the end."""
 
     lines: int = 0
-    foreign_bytes: int = 0
-    foreign_place: str = ""
-    notices: dict[str, Occurrences] = field(default_factory=dict)
+    invalid_bytes: int = 0
+    first_invalid_place: str = ""
+    notices: dict[str, NoticeCount] = field(default_factory=dict)
 
-    def add(self, plan: Plan, done: Done) -> None:
+    def add(self, plan: ShardJob, done: BlockResult) -> None:
         """And let the plan know."""
         self.lines += done.lines
         for kind, found in done.notices.items():
-            add_occurrence(self.notices, kind, found)
-        if done.foreign_bytes and not self.foreign_bytes:
-            self.foreign_place = f"{plan.shards[done.shard]}:{done.foreign_line}"
-        self.foreign_bytes += done.foreign_bytes
+            add_notice_count(self.notices, kind, found)
+        if done.invalid_bytes and not self.invalid_bytes:
+            self.first_invalid_place = f"{plan.shards[done.shard]}:{done.first_invalid_line}"
+        self.invalid_bytes += done.invalid_bytes
         plan.finish(done.shard, done.number)
 
-    def report(self) -> Iterator[str]:
-        yield from report(self.foreign_bytes, self.foreign_place, self.notices)
+    def warning_lines(self) -> Iterator[str]:
+        yield from warning_lines(self.invalid_bytes, self.first_invalid_place, self.notices)

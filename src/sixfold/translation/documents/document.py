@@ -16,13 +16,13 @@ from typing import NamedTuple
 from sixfold.errors import DataError, RequestError
 from sixfold.text.languages import SCRIPTS, letters
 from sixfold.text.sentences import is_spaced
-from sixfold.translation.cancellation import check_stop
+from sixfold.translation.cancellation import check_cancelled
 from sixfold.translation.direction import language_notices
 from sixfold.translation.documents import csv_tsv, docx, html, json_yaml, markdown, po_xliff, subtitles
 from sixfold.translation.documents.inline import place
 from sixfold.translation.documents.units import Atom, Mark, Span, Unit, UnreadableError
 from sixfold.translation.glossary import Glossary
-from sixfold.translation.memory import Memory
+from sixfold.translation.memory import TranslationMemory
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.prepare import has_words
 from sixfold.translation.result import Notice, Translation
@@ -173,14 +173,14 @@ def check_columns(columns: Sequence[str | int], form: str | None) -> None:
         raise RequestError(f"--columns: expected a table, {known}; got {form or 'text'}", "--format csv says so")
 
 
-def parts_of(
-    data: bytes, form: str, name: str, columns: Sequence[str | int] = (), unpacked: int = docx.MOST_TEXT
+def read_parts(
+    data: bytes, form: str, name: str, columns: Sequence[str | int] = (), max_unpacked_bytes: int = docx.MAX_TEXT_BYTES
 ) -> dict[str, Document]:
     """A document, or the parts of one that is kept in several, which have at most so many bytes when unpacked."""
     if form != "docx":
         return {name: Document.read(data, form, name, columns)}
     check_columns(columns, form)
-    parts = {part: docx.prepared(text) for part, text in docx.read(data, name, unpacked).items()}
+    parts = {part: docx.prepared(text) for part, text in docx.read(data, name, max_unpacked_bytes).items()}
     return {part: Document.read(text, form, f"{name}: {part}") for part, text in parts.items()}
 
 
@@ -198,7 +198,7 @@ def translate_document(
     options: TranslateOptions | None = None,
     name: str = "document",
     glossary: Glossary | None = None,
-    memory: Memory | None = None,
+    memory: TranslationMemory | None = None,
     columns: Sequence[str | int] = (),
 ) -> tuple[bytes, Report]:
     """The document with its prose translated; the direction is that of the document as a whole.
@@ -206,7 +206,7 @@ def translate_document(
     `columns`: of a table, those to translate, by name or by number from 1. Where one is named, the first row is a
     header, which stays.
     """
-    parts = parts_of(data, form, name, columns)
+    parts = read_parts(data, form, name, columns)
     return translate_parts(translator, parts, data, source, target, options, glossary, memory)
 
 
@@ -218,9 +218,9 @@ def translate_parts(
     target: str | None = None,
     options: TranslateOptions | None = None,
     glossary: Glossary | None = None,
-    memory: Memory | None = None,
+    memory: TranslationMemory | None = None,
 ) -> tuple[bytes, Report]:
-    """As `translate_document`, for a document that has been read: `data` became `parts` by `parts_of`."""
+    """As `translate_document`, for a document that has been read: `data` became `parts` by `read_parts`."""
     units = [(part, number) for part, each in parts.items() for number in range(len(each.units))]
     texts = [parts[part].units[number].text for part, number in units]
     pair = translator.direction("\n".join(texts), source, target).languages
@@ -232,7 +232,7 @@ def translate_parts(
     fillings: dict[str, dict[int, Filling]] = {part: {} for part in parts}
     lost = Notice("markup", "a tag lost the words that it stood around, and was put where they would be")
     for part, number in units:
-        check_stop()
+        check_cancelled()
         unit, translation = parts[part].units[number], translation_of.get((part, number))
         if translation is None:  # it stays as it is, perhaps because it is in another language
             notices = language_notices(unit.text, pair) if has_words(unit.text) else []
@@ -259,7 +259,7 @@ def translate_units(
     pair: tuple[str, str],
     options: TranslateOptions | None,
     glossary: Glossary | None,
-    memory: Memory | None,
+    memory: TranslationMemory | None,
 ) -> list[Translation]:
     """All together; but a memory is for those without markup, as it cannot say which words that belongs to."""
     recalls = [memory is not None and not unit.marks and not unit.atoms for unit in units]

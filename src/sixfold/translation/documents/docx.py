@@ -18,11 +18,11 @@ MAIN = "word/document.xml"
 _PARTS = re.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
 _LOOK = re.compile(r' w:rsid\w*="[^"]*"')
 LARGEST = 1 << 29  # bytes of all that is packed in a file
-MOST_TEXT = 1 << 26  # of the parts that are read; a book has some million
+MAX_TEXT_BYTES = 1 << 26  # of the parts that are read; a book has some million
 PAIRS = frozenset(["w:hyperlink", "w:ins", "w:smarttag", "w:sdt", "w:sdtcontent"])
 
 
-def read(data: bytes, name: str, most_text: int = MOST_TEXT) -> dict[str, bytes]:
+def read(data: bytes, name: str, most_text: int = MAX_TEXT_BYTES) -> dict[str, bytes]:
     """The parts that hold text; more than `most_text` bytes of them are refused before they are unpacked."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as file:

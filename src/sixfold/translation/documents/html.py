@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import NamedTuple
 
-from sixfold.translation.cancellation import check_stop
+from sixfold.translation.cancellation import check_cancelled
 from sixfold.translation.documents.units import Kind, Piece, Span, Unit, text_pieces, unescaped, unit_of
 
 # Without a way back (++), and up to the first character that no tag has: what turns out to be no tag is text up to
@@ -50,7 +50,7 @@ def tokens(text: str, at: int, until: int) -> Iterator[Token]:
     """Tags and what is between them; a `<` that begins no tag is text."""
     read = at
     while at < until:
-        check_stop()
+        check_cancelled()
         found = _TOKEN.search(text, read, until)
         if found is None:
             break

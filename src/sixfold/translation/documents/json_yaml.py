@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from sixfold.translation.cancellation import check_stop
+from sixfold.translation.cancellation import check_cancelled
 from sixfold.translation.documents.units import Unit, UnreadableError, text_pieces, unit_of
 
 DEEPEST = 100  # lists and mappings of YAML inside each other; its scanner needs time by the square of their number
@@ -66,7 +66,7 @@ def parse_yaml(text: str) -> list[Unit]:
             super().fetch_flow_collection_start(token)
 
         def compose_node(self, parent: Any, index: Any) -> Any:
-            check_stop()
+            check_cancelled()
             self.depth += 1
             self.check_depth(self.depth)
             node = super().compose_node(parent, index)

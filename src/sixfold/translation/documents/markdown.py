@@ -12,7 +12,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from sixfold.text.languages import UNSPACED, letters
-from sixfold.translation.cancellation import check_stop
+from sixfold.translation.cancellation import check_cancelled
 from sixfold.translation.documents import html
 from sixfold.translation.documents.units import PLACEHOLDER, Kind, Piece, Span, Unit, text_pieces, unit_of
 
@@ -39,12 +39,12 @@ PAIRED = ("em", "strong", "s")
 
 def _stop_in_block(_state: StateBlock, _start: int, _end: int, _silent: bool) -> bool:
     """A rule of the parser that reads nothing: it is where long work can be stopped."""
-    check_stop()
+    check_cancelled()
     return False
 
 
 def _stop_in_line(_state: StateInline, _silent: bool) -> bool:
-    check_stop()
+    check_cancelled()
     return False
 
 

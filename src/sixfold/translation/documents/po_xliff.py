@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from html import escape
 
-from sixfold.translation.cancellation import check_stop
+from sixfold.translation.cancellation import check_cancelled
 from sixfold.translation.documents import html
 from sixfold.translation.documents.units import Kind, Piece, Unit, text_pieces, unescaped, unit_of
 
@@ -35,7 +35,7 @@ def parse_po(text: str) -> list[Unit]:
     """Messages with an empty msgstr; the header and what is translated are left alone."""
     units = []
     for entry in _ENTRY.finditer(text):
-        check_stop()
+        check_cancelled()
         for form in _FORM.finditer(text, *entry.span("forms")):
             many = entry["many"] is not None and form["number"] not in (None, "0")
             source, said = _unquoted(entry["many" if many else "one"]), form["said"].rstrip()
@@ -67,7 +67,7 @@ def parse_xliff(text: str) -> list[Unit]:
     """Sources without a target, or with an empty one."""
     units = []
     for found in _SEGMENT.finditer(text):
-        check_stop()
+        check_cancelled()
         if (found["said"] or "").strip():
             continue
         unit = unit_of(_pieces(text, *found.span("source")), _escape, trims=False)

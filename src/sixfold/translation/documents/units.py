@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from html import unescape
 from typing import Literal, NamedTuple
 
-from sixfold.translation.cancellation import check_stop
+from sixfold.translation.cancellation import check_cancelled
 from sixfold.translation.result import Span as Span
 
 Kind = Literal["open", "close", "single"]
@@ -95,7 +95,7 @@ def unit_of(
     `folds`: white space, line feeds too, is but a space, as in HTML and Markdown. `trims`: marks around it stay where
     they are; not so where the translation goes elsewhere.
     """
-    check_stop()
+    check_cancelled()
     kept = _trimmed(pieces) if trims else list(pieces)
     if all(_is_blank(piece) for piece in kept if piece.kind in ("text", "atom")):
         return None
