@@ -1,4 +1,4 @@
-"""One model for all these tests, as it takes some seconds to learn."""
+"""One model for all these tests, since it takes some seconds to train."""
 
 import pytest
 from small_translators import shared_models
@@ -14,7 +14,7 @@ def models(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory):
-    """For what lives longer than a test."""
+    """Set a cache folder for fixtures that live longer than a test."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SIXFOLD_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
@@ -22,12 +22,12 @@ def cache(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def translator(models, cache):  # noqa: ARG001
-    with Translator(models["zh-en"], "cpu", 1, "float32") as opened:
-        yield opened
+    with Translator(models["zh-en"], "cpu", 1, "float32") as translator:
+        yield translator
 
 
-class Counting:
-    """The real engine, and what reached it."""
+class CountingEngine:
+    """A real engine that records the sources it decodes."""
 
     def __init__(self, engine):
         self.engine, self.config, self.sources = engine, engine.config, []
@@ -42,7 +42,7 @@ class Counting:
 
 @pytest.fixture
 def counting(models, monkeypatch):
-    opened = translators.open_engine
-    monkeypatch.setattr(translators, "open_engine", lambda *asked: Counting(opened(*asked)))
+    open_engine = translators.open_engine
+    monkeypatch.setattr(translators, "open_engine", lambda *arguments: CountingEngine(open_engine(*arguments)))
     with Translator(models["zh-en"], "cpu", 1, "float32") as translator:
         yield translator

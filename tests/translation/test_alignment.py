@@ -1,4 +1,4 @@
-"""Which word comes from which, held against pairs that were marked by hand and against the explorer."""
+"""Word alignments, compared with pairs that were marked by hand and with the explorer."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -19,12 +19,12 @@ MARKED = read_annotated_pairs(Path(__file__).with_name("alignments.tsv"))
 
 @pytest.fixture(scope="module")
 def shipped_translator():
-    with Translator(device="cpu") as opened:
-        yield opened
+    with Translator(device="cpu") as translator:
+        yield translator
 
 
 def in_directions(translator):
-    """Each direction with its marked pairs, and the tokens of source and target."""
+    """Yield each direction with its marked pairs and the tokens of their targets."""
     for languages in translator.directions:
         pairs = [pair for pair in MARKED if pair.languages == languages]
         direction = translator.direction(pairs[0].source, *languages)
@@ -32,68 +32,69 @@ def in_directions(translator):
 
 
 def by_details(translator):
-    """The links that people see."""
+    """Yield each pair with the links of `Translation.alignment`."""
     for direction, pairs, targets in in_directions(translator):
-        whole = ["\n".join(getattr(pair, side) for pair in pairs) for side in ("source", "target")]
+        texts = ["\n".join(getattr(pair, side) for pair in pairs) for side in ("source", "target")]
         sentences = [(pair.source, pair.target, ids) for pair, ids in zip(pairs, targets, strict=True)]
-        details = explain(direction, *whole, sentences)
+        details = explain(direction, *texts, sentences)
         for pair, (source, target) in zip(pairs, details.sentences, strict=True):
             links = [link for link in details.alignment if target[0] <= link.target[0] < target[1]]
-            yield pair, pair.links((moved(link.target, target), moved(link.source, source)) for link in links)
+            yield pair, pair.links((relative(link.target, target), relative(link.source, source)) for link in links)
 
 
-def moved(span, within):
+def relative(span, within):
     return span[0] - within[0], span[1] - within[0]
 
 
 def by_mean_of_heads(translator):
-    """The links of the mean of all heads of the last layer, tags and <eos> left out."""
+    """Yield each pair with the links of the mean of all heads of the last layer, without tags and <eos>."""
     file = modelfile.load(shipped_models()[0])
     card = {name: value for name, value in file.card.items() if name != CARD_KEY}
     engine = CpuEngine(replace(file, card=card, checksum=""), threads=2)
     for direction, pairs, targets in in_directions(translator):
         encodings = [direction.tokenizer.encode_with_offsets(pair.source) for pair in pairs]
-        attention = engine.align([direction.encoder_input(each.ids) for each in encodings], targets)
+        attention = engine.align([direction.encoder_input(encoding.ids) for encoding in encodings], targets)
         for pair, encoding, ids, weights in zip(pairs, encodings, targets, attention, strict=True):
             sides = ((pair.target, piece_spans(direction.tokenizer, ids, pair.target)), (pair.source, encoding.offsets))
-            written, read = (group_into_words(*side) for side in sides)
+            target_words, source_words = (group_into_words(*side) for side in sides)
             spans = [
                 [(spans[word[0]][0], spans[word[-1]][1]) for word in words]
-                for words, (_, spans) in zip((written, read), sides, strict=True)
+                for words, (_, spans) in zip((target_words, source_words), sides, strict=True)
             ]
-            best = word_weights(weights[:, len(direction.tag) : -1], written, read).argmax(axis=1)
-            yield pair, pair.links(zip(spans[0], (spans[1][most] for most in best), strict=True))
+            best = word_weights(weights[:, len(direction.tag) : -1], target_words, source_words).argmax(axis=1)
+            yield pair, pair.links(zip(spans[0], (spans[1][index] for index in best), strict=True))
 
 
 def test_the_error_rate_is_at_least_five_points_below_that_of_the_mean_of_heads(shipped_translator):
-    ours, theirs = (
-        alignment_error_rate(by_details(shipped_translator)),
-        alignment_error_rate(by_mean_of_heads(shipped_translator)),
-    )
-    assert ours < 0.16
-    assert theirs - ours >= 0.05
+    error = alignment_error_rate(by_details(shipped_translator))
+    error_of_mean = alignment_error_rate(by_mean_of_heads(shipped_translator))
+    assert error < 0.16
+    assert error_of_mean - error >= 0.05
 
 
 @pytest.mark.parametrize(
     "text", ["机器学习很有趣", "The animal didn't cross the street because it was too tired", "我忘了带雨伞。"]
 )
 def test_details_and_the_explorer_show_the_same_links_and_no_tags(shipped_translator, text):
-    said = shipped_translator.translate(text)
+    translation = shipped_translator.translate(text)
     explorer = Explorer(shipped_translator)
-    table, _ = view("alignment", [explorer.explore(text, said.text)]).tables
-    seen = {(target, source): weight for target, source, weight in table.rows}
-    told = [(said.text[slice(*link.target)], text[slice(*link.source)], link.weight) for link in said.alignment]
-    assert [target for target, _, _ in told] == [target for target, _, _ in table.rows]
-    sure = [(target, source, weight) for target, source, weight in told if weight > 0.7]
-    assert len(sure) >= len(told) // 2  # of the others, int8 and float32 may tell another
-    for target, source, weight in sure:
-        assert seen[target, source] == pytest.approx(weight, abs=0.2)
+    table, _ = view("alignment", [explorer.explore(text, translation.text)]).tables
+    explored = {(target, source): weight for target, source, weight in table.rows}
+    links = [
+        (translation.text[slice(*link.target)], text[slice(*link.source)], link.weight)
+        for link in translation.alignment
+    ]
+    assert [target for target, _, _ in links] == [target for target, _, _ in table.rows]
+    strong = [(target, source, weight) for target, source, weight in links if weight > 0.7]
+    assert len(strong) >= len(links) // 2  # weaker links may differ between int8 and float32
+    for target, source, weight in strong:
+        assert explored[target, source] == pytest.approx(weight, abs=0.2)
 
 
-def test_a_small_model_says_the_same_in_float32(translator):
+def test_a_small_model_has_the_same_links_in_float32(translator):
     text = "我爱猫。"
-    said = translator.translate(text)
-    table, _ = view("alignment", [Explorer(translator).explore(text, said.text)]).tables
-    assert [(said.text[slice(*link.target)], text[slice(*link.source)]) for link in said.alignment] == [
+    translation = translator.translate(text)
+    table, _ = view("alignment", [Explorer(translator).explore(text, translation.text)]).tables
+    assert [(translation.text[slice(*link.target)], text[slice(*link.source)]) for link in translation.alignment] == [
         (target, source) for target, source, _ in table.rows
     ]

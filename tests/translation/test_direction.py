@@ -1,4 +1,4 @@
-"""The direction is the caller's, or follows from the script of the text; where it cannot be told, that is said."""
+"""The caller chooses the direction, or the script of the text does; a direction that remains open is an error."""
 
 import pytest
 
@@ -16,9 +16,9 @@ def test_two_models_are_told_apart_by_the_script(models):
         assert translator.translate("我爱猫。").text == "I love cats."
         assert translator.translate("I love cats.").text == "我爱猫。"
         assert translator.translate("I love cats. I watch mountains!", "auto").text == "我爱猫。我看山！"
-        found = translator.translate_batch(["猫", "dogs", "", "山", "I watch water", "1"])
-        assert [each.text for each in found] == ["cats", "狗", "", "mountains", "我看水", "1"]
-        assert [each.languages[0] for each in found] == ["zh", "en", "zh", "zh", "en", "zh"]
+        translations = translator.translate_batch(["猫", "dogs", "", "山", "I watch water", "1"])
+        assert [each.text for each in translations] == ["cats", "狗", "", "mountains", "我看水", "1"]
+        assert [each.languages[0] for each in translations] == ["zh", "en", "zh", "zh", "en", "zh"]
 
 
 def test_the_caller_is_believed(models):
@@ -40,7 +40,7 @@ def test_an_unknown_direction_is_refused_and_the_known_ones_are_named(models, so
 def test_languages_of_one_script_are_not_guessed(models):
     with open_all(models, "de-en", "en-de") as translator:
         for text in ("cats", "Katzen"):
-            with pytest.raises(RequestError, match="cannot tell which of de→en, en→de this text wants") as caught:
+            with pytest.raises(RequestError, match="cannot tell which of de→en, en→de this text needs") as caught:
                 translator.translate(text)
             assert "--from and --to" in caught.value.hint
         assert translator.translate("cats", "de").languages == ("de", "en")
@@ -67,12 +67,12 @@ def test_with_one_direction_nothing_is_detected(models):
 def test_a_model_with_tags_serves_both_directions(models):
     with open_all(models, "tagged") as translator:
         assert translator.directions == [("zh", "en"), ("en", "zh")]
-        found = translator.translate_batch(["我爱猫。", "you watch mountains!", "花"])
-        assert [each.text for each in found] == ["I love cats.", "你看山！", "flowers"]
-        # The tag, not the script, says where to: a Chinese text is asked for in Chinese.
+        translations = translator.translate_batch(["我爱猫。", "you watch mountains!", "花"])
+        assert [each.text for each in translations] == ["I love cats.", "你看山！", "flowers"]
+        # The tag, not the script, sets the target language: here a Chinese text is translated into Chinese.
         assert translator.translate("我爱猫", "en", "zh").text == "我爱猫"
-        for translation in found:
-            tokens = [token for token in translation.tokens if token.text]  # the space before Chinese text is none
+        for translation in translations:
+            tokens = [token for token in translation.tokens if token.text]  # the space before Chinese text is no text
             assert [token.source for token in tokens] == [link.source for link in translation.alignment]
             assert all(translation.source[slice(*link.source)].strip() for link in translation.alignment)
 
@@ -90,7 +90,7 @@ def test_a_model_without_languages_on_its_card_translates(models):
 
 def test_between_languages_that_are_written_alike_the_caller_must_choose(models):
     with open_all(models, "de-en", "en-de") as translator:
-        with pytest.raises(RequestError, match="all are written alike"):
+        with pytest.raises(RequestError, match="their source languages share a script"):
             translator.check_languages()
         translator.check_languages(target="en")
         translator.check_languages(source="en")
@@ -116,3 +116,8 @@ def test_a_region_of_a_language_is_that_language(models, target):
         assert translator.translate("cats", target=target).languages == ("en", "zh")
         with pytest.raises(RequestError, match="expected one of zh→en, en→zh; got from fr-FR to zh"):
             translator.translate("cats", "fr-FR", "zh")
+
+
+def test_check_told_still_works_and_warns(translator):
+    with pytest.warns(DeprecationWarning, match="check_languages"):
+        translator.check_told("zh", "en")

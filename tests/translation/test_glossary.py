@@ -1,4 +1,4 @@
-"""Terms of a glossary are used, or a warning says which could not be."""
+"""Terms of a glossary are used, or a warning names those that could not be."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def test_a_row_without_two_terms_is_refused(text, tmp_path):
         Glossary.read(tmp_path / "g.tsv")
 
 
-def test_a_file_that_cannot_be_read_is_said(tmp_path):
+def test_a_file_that_cannot_be_read_is_an_error(tmp_path):
     (tmp_path / "g.tsv").write_bytes("在图书馆里看书的人\tpeople who read in the library\n".encode("gbk"))
     with pytest.raises(DataError, match="got text in GBK"):
         Glossary.read(tmp_path / "g.tsv")
@@ -36,39 +36,45 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path):
 
 def test_terms_are_whole_words_where_there_are_words_and_the_longest_counts():
     glossary = Glossary((Term("cat", "a"), Term("cat food", "b"), Term("C++", "c")))
-    found = glossary.found("Cat  food for a cat, no category; C++ too", "en")
-    assert [(span, term.target) for span, term in found] == [((0, 9), "b"), ((16, 19), "a"), ((34, 37), "c")]
+    terms = glossary.find_terms("Cat  food for a cat, no category; C++ too", "en")
+    assert [(span, term.target) for span, term in terms] == [((0, 9), "b"), ((16, 19), "a"), ((34, 37), "c")]
     chinese = Glossary((Term("机器", "machine"), Term("机器学习", "machine learning")))
-    assert [term.target for _, term in chinese.found("机器学习用机器", "zh")] == ["machine learning", "machine"]
+    assert [term.target for _, term in chinese.find_terms("机器学习用机器", "zh")] == ["machine learning", "machine"]
     assert has_term("Machine learning, so", Term("", "machine learning"), "en")
     assert not has_term("machines", Term("", "machine"), "en")
 
 
-def test_what_the_model_would_not_say_is_said(translator):
+def test_a_term_that_the_model_would_not_use_is_used(translator):
     plain = translator.translate("我爱猫。")
     assert plain.text == "I love cats."
     glossary = Glossary((Term("猫", "dogs"),))
-    told = translator.translate("我爱猫。", glossary=glossary)
-    assert "dogs" in told.text
-    assert told.text.startswith("I ")
-    assert told.warnings == ()
+    with_term = translator.translate("我爱猫。", glossary=glossary)
+    assert "dogs" in with_term.text
+    assert with_term.text.startswith("I ")
+    assert with_term.warnings == ()
     assert translator.translate("我爱狗。", glossary=glossary) == translator.translate("我爱狗。")
 
 
 def test_a_term_that_is_there_changes_nothing_and_terms_come_in_any_number(translator):
     text = "我爱猫。\n我爱狗。"
     glossary = Glossary((Term("猫", "cats"), Term("狗", "cats")))
-    said = translator.translate(text, glossary=glossary)
-    assert said.text.split("\n")[0] == "I love cats."
-    assert "cats" in said.text.split("\n")[1]
+    translation = translator.translate(text, glossary=glossary)
+    assert translation.text.split("\n")[0] == "I love cats."
+    assert "cats" in translation.text.split("\n")[1]
     options = TranslateOptions(beam=1, guard=False)
     assert "cats" in translator.translate("我爱狗。", options=options, glossary=glossary).text
     assert translator.translate("", glossary=glossary).text == ""
 
 
-def test_of_several_ways_to_say_it_the_first_has_the_term(translator):
+def test_of_the_n_best_translations_the_first_has_the_term(translator):
     glossary = Glossary((Term("猫", "dogs"),))
-    said = translator.translate("我爱猫。你爱猫！", "zh", "en", TranslateOptions(n_best=4), glossary)
-    assert "dogs" in said.text
-    assert said.n_best[0].text == said.text
-    assert said.tokens
+    translation = translator.translate("我爱猫。你爱猫！", "zh", "en", TranslateOptions(n_best=4), glossary)
+    assert "dogs" in translation.text
+    assert translation.n_best[0].text == translation.text
+    assert translation.tokens
+
+
+def test_found_still_works_and_warns():
+    glossary = Glossary((Term("猫", "cat"),))
+    with pytest.warns(DeprecationWarning, match="find_terms"):
+        assert glossary.found("我爱猫", "zh") == glossary.find_terms("我爱猫", "zh")

@@ -15,9 +15,9 @@ from sixfold.translation.documents.document import FORMATS, translate_document
 from sixfold.translation.documents.markdown import _escape as escape_markdown
 from sixfold.translation.documents.units import Unit
 from sixfold.translation.glossary import Glossary, Term
-from sixfold.translation.guard import check
+from sixfold.translation.guard import find_faults
 from sixfold.translation.memory import TranslationMemory
-from sixfold.translation.string_search import occurrences
+from sixfold.translation.string_search import find_strings
 
 CUE = "1 --> 2\n"
 MARKUP = {
@@ -302,10 +302,13 @@ READERS = {
     "language": lambda text: (guess_language([text]), chinese_variant(text)),
     "placeholders": lambda text: Unit((0, 1), text).all_atoms(),
     "escaping": escape_markdown,
-    "glossary": lambda text: GLOSSARY.found(text, "en"),
-    "glossary without words": lambda text: GLOSSARY.found(text, "zh"),
+    "glossary": lambda text: GLOSSARY.find_terms(text, "en"),
+    "glossary without words": lambda text: GLOSSARY.find_terms(text, "zh"),
     "memory": lambda text: TranslationMemory(((text, "x"),)).matches([text + " b"]),
-    "guard": lambda text: (check(text, text.upper(), ("en", "de")), check(text, "我" * len(text), ("en", "zh"))),
+    "guard": lambda text: (
+        find_faults(text, text.upper(), ("en", "de")),
+        find_faults(text, "我" * len(text), ("en", "zh")),
+    ),
 }
 QUICK_READERS = [
     ("splitting", "names behind quotations"),
@@ -342,22 +345,22 @@ def test_more_terms_take_no_longer_to_find():
     took = []
     for count in (1000, 16_000):
         glossary = Glossary(tuple(Term(f"word{number}", "x") for number in range(count)))
-        glossary.found(sentence, "en")
-        took.append(min(seconds(lambda _, its=glossary: its.found(sentence, "en"), None) for _ in range(20)))
+        glossary.find_terms(sentence, "en")
+        took.append(min(seconds(lambda _, own=glossary: own.find_terms(sentence, "en"), None) for _ in range(20)))
     assert took[1] < MOST * took[0]
 
 
 def test_strings_are_found_in_one_pass_however_many_there_are():
     strings = [f"<{number}>" for number in range(1000)]
     text = "".join(reversed(strings)) + "<7>"
-    found = occurrences(text, strings)
+    found = find_strings(text, strings)
     assert all(text[place:].startswith(string) for string, places in found.items() for place in places)
     assert [len(places) for places in found.values()] == [1] * 7 + [2] + [1] * 992
-    overlapping = occurrences("aaaab" * 3, ["a" * size for size in range(1, 12)] + ["b", "ab", "ba"])
+    overlapping = find_strings("aaaab" * 3, ["a" * size for size in range(1, 12)] + ["b", "ab", "ba"])
     assert overlapping["a"] == [0, 1, 2, 3, 5, 6, 7, 8, 10, 11, 12, 13]
     assert (overlapping["aa"], overlapping["aaaa"], overlapping["aaaaa"]) == ([0, 2, 5, 7, 10, 12], [0, 5, 10], [])
     assert (overlapping["ab"], overlapping["ba"]) == ([3, 8, 13], [4, 9])
-    assert_linear(lambda text: occurrences(text, text.split()), numbered("<a{}>"))
+    assert_linear(lambda text: find_strings(text, text.split()), numbered("<a{}>"))
 
 
 def test_what_is_nested_too_deeply_is_refused_before_it_takes_long():

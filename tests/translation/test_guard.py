@@ -1,11 +1,11 @@
-"""What is plainly wrong is found, what is right is left alone, and a second attempt is better than the first."""
+"""Evident faults are found, good translations raise no alarm, and a second search is better than the first."""
 
 import numpy as np
 import pytest
 
 from sixfold import TranslateOptions, Translator, modelfile
 from sixfold.modelfile import Shortlist
-from sixfold.translation.guard import check, repeated
+from sixfold.translation.guard import find_faults, find_repetition
 
 ZH, EN = ("en", "zh"), ("zh", "en")
 GOOD = [
@@ -14,7 +14,7 @@ GOOD = [
     (EN, "约 300 万人", "About three million people"),
     (EN, "哈哈哈哈哈哈哈！", "Hahahahahahaha!"),
     (EN, "好！", "Good!"),
-    (ZH, "The BBC said that 2,000 people were there.", "英国广播公司说当时有两千人在场。"),
+    (ZH, "The BBC translation that 2,000 people were there.", "英国广播公司说当时有两千人在场。"),
     (ZH, "Press Ctrl+C to stop `make`.", "按 Ctrl+C 停止 `make`。"),
     (ZH, "No, no, no, no, no, no, no!", "不，不，不，不，不，不，不！"),
     (("en", "de"), "Berlin", "Berlin"),
@@ -50,36 +50,36 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("languages", "source", "said"), GOOD)
-def test_good_translations_are_left_alone(languages, source, said):
-    assert check(source, said, languages) == []
+@pytest.mark.parametrize(("languages", "source", "translation"), GOOD)
+def test_good_translations_are_left_alone(languages, source, translation):
+    assert find_faults(source, translation, languages) == []
 
 
-@pytest.mark.parametrize(("kind", "languages", "source", "said"), BAD)
-def test_what_is_plainly_wrong_is_found(kind, languages, source, said):
-    faults = check(source, said, languages)
+@pytest.mark.parametrize(("kind", "languages", "source", "translation"), BAD)
+def test_evident_faults_are_found(kind, languages, source, translation):
+    faults = find_faults(source, translation, languages)
     assert [fault.kind for fault in faults] == [kind]
     for fault in faults:
         if fault.span is not None:
-            assert 0 <= fault.span[0] < fault.span[1] <= len(said)
+            assert 0 <= fault.span[0] < fault.span[1] <= len(translation)
 
 
-def test_a_loop_is_told_where_it_is():
+def test_the_span_of_a_loop_is_found():
     text = "We go go go go go go go home."
-    start, end = repeated(text)
+    start, end = find_repetition(text)
     assert text[start:end] == "go go go go go go"
-    assert repeated("a long text without any such thing in it, however long") is None
-    assert repeated("") is None
+    assert find_repetition("a long text without any such thing in it, however long") is None
+    assert find_repetition("") is None
 
 
 def test_long_texts_are_checked_too():
-    assert check("".join(map(chr, range(0x4E00, 0x5E00))), "a b " * 3000, EN)
-    assert check(" ".join(map(str, range(3000))) + " words", "字" * 9000, ZH)
+    assert find_faults("".join(map(chr, range(0x4E00, 0x5E00))), "a b " * 3000, EN)
+    assert find_faults(" ".join(map(str, range(3000))) + " words", "字" * 9000, ZH)
 
 
 @pytest.fixture
-def crippled(models, tmp_path):
-    """A model that may say cats and dogs only, unless it is asked again."""
+def limited(models, tmp_path):
+    """A translator whose shortlist has only cats and dogs; a second search ignores the shortlist."""
     file = modelfile.load(models["zh-en"])
     vocab = file.config.model.vocab
     few = Shortlist(
@@ -90,21 +90,21 @@ def crippled(models, tmp_path):
         yield translator
 
 
-def test_a_second_attempt_mends_what_the_first_one_broke(crippled, translator):
+def test_a_second_search_removes_the_faults_of_the_first(limited, translator):
     text = "我爱猫。\n\n我爱猫。狗"
-    bad = crippled.translate(text, options=TranslateOptions(guard=False))
+    bad = limited.translate(text, options=TranslateOptions(guard=False))
     assert bad.warnings == ()
     assert bad.text != translator.translate(text).text
-    good = crippled.translate(text)
+    good = limited.translate(text)
     assert good.text == translator.translate(text).text
     assert good.warnings == ()
 
 
-def test_what_cannot_be_mended_is_told_with_its_place(translator):
+def test_faults_that_remain_are_warnings_with_their_spans(translator):
     text = "我爱猫。\n我爱狗 4711 Zebra。"
-    said = translator.translate(text)
-    assert said.warnings
-    kinds = [notice for notice in said.warnings if notice.span]
-    assert all(0 <= notice.span[0] < notice.span[1] <= len(said.text) for notice in kinds)
-    assert said.to_dict()["warnings"][0].keys() == {"kind", "message", "span"}
+    translation = translator.translate(text)
+    assert translation.warnings
+    notices = [notice for notice in translation.warnings if notice.span]
+    assert all(0 <= notice.span[0] < notice.span[1] <= len(translation.text) for notice in notices)
+    assert translation.to_dict()["warnings"][0].keys() == {"kind", "message", "span"}
     assert translator.translate(text, options=TranslateOptions(guard=False)).warnings == ()

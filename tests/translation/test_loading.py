@@ -1,4 +1,4 @@
-"""Models are opened on what there is to run them on, with or without torch; what cannot work is refused."""
+"""Models are loaded on the devices that there are, with or without torch; what cannot work is refused."""
 
 import subprocess
 import sys
@@ -68,21 +68,21 @@ def test_without_a_model_the_shipped_ones_are_taken(models, monkeypatch, tmp_pat
         Translator(device="cpu")
 
 
-def test_a_shortlist_of_everything_changes_nothing_and_a_short_one_can_be_left_aside(models, tmp_path, translator):
+def test_a_shortlist_of_everything_changes_nothing_and_a_short_one_can_be_switched_off(models, tmp_path, translator):
     file = modelfile.load(models["zh-en"])
     vocab, encode = file.config.model.vocab, file.tokenizer.encode
     every = Shortlist(np.arange(vocab), np.zeros(vocab + 1, int), np.zeros(0, int))
-    # Only cats, dogs and the end: what else a source asks for cannot be said.
+    # Only cats, dogs and <eos>: no other word can be decoded.
     few = Shortlist(np.array(sorted({2, *encode("cats dogs")})), np.zeros(vocab + 1, int), np.zeros(0, int))
     for name, shortlist in (("every", every), ("few", few)):
         path = tmp_path / name
         modelfile.save(path, file.config, file.weights(), file.tokenizer, file.card, shortlist=shortlist)
         expected = translator.translate("我爱猫。狗").text
-        with Translator(path, "cpu", 1, "float32") as short, Translator(path, "cpu", 1, "float32", False) as whole:
-            assert whole.translate("我爱猫。狗").text == expected
+        with Translator(path, "cpu", 1, "float32") as limited, Translator(path, "cpu", 1, "float32", False) as full:
+            assert full.translate("我爱猫。狗").text == expected
             unguarded = TranslateOptions(guard=False)
-            assert (short.translate("我爱猫。狗", options=unguarded).text == expected) == (name == "every")
-            assert set(short.translate("猫狗").text.split()) == {"cats", "dogs"}
+            assert (limited.translate("我爱猫。狗", options=unguarded).text == expected) == (name == "every")
+            assert set(limited.translate("猫狗").text.split()) == {"cats", "dogs"}
 
 
 WITHOUT_TORCH = """
@@ -110,27 +110,27 @@ if sys.argv[2] == "blocked":
 @pytest.mark.parametrize("torch_is", ["blocked", "installed"])
 def test_on_a_cpu_it_neither_needs_nor_imports_torch(models, torch_is):
     program = [sys.executable, "-c", WITHOUT_TORCH, models["zh-en"], torch_is]
-    done = subprocess.run(program, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run(program, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
 
 
-def test_both_engines_give_the_same(models, translator, monkeypatch):
+def test_both_engines_translate_alike(models, translator, monkeypatch):
     monkeypatch.setattr(translators, "open_engine", lambda file, *_: GpuEngine.load(file, "cpu", "float32"))
     text, options = "我爱猫。你看山！\n花", TranslateOptions(n_best=2)
-    with Translator(models["zh-en"]) as other:
-        ours, theirs = (each.translate(text, options=options) for each in (translator, other))
-        assert theirs.text == ours.text
-        assert theirs.score == pytest.approx(ours.score, abs=1e-3)
-        assert [each.text for each in theirs.n_best] == [each.text for each in ours.n_best]
-        assert [token.span for token in theirs.tokens] == [token.span for token in ours.tokens]
-        assert [link[:2] for link in theirs.alignment] == [link[:2] for link in ours.alignment]
-        for token, same in zip(theirs.tokens, ours.tokens, strict=True):
-            assert token.probability == pytest.approx(same.probability, abs=1e-4)
-        begun = TranslateOptions(prefix="books water books water books water books water books water books")
-        assert other.translate(text, options=begun).text.startswith(begun.prefix)
-        found = other.alternatives("我爱猫", "I", 3)
-        assert found[0].text == "I love cats"
-        assert all(each.text.startswith("I") for each in found)
-        for each in found:
-            same = translator.score("我爱猫", each.text).score
-            assert each.text.endswith(">") or each.score == pytest.approx(same, abs=1e-3)
+    with Translator(models["zh-en"]) as gpu_translator:
+        cpu, gpu = (each.translate(text, options=options) for each in (translator, gpu_translator))
+        assert gpu.text == cpu.text
+        assert gpu.score == pytest.approx(cpu.score, abs=1e-3)
+        assert [each.text for each in gpu.n_best] == [each.text for each in cpu.n_best]
+        assert [token.span for token in gpu.tokens] == [token.span for token in cpu.tokens]
+        assert [link[:2] for link in gpu.alignment] == [link[:2] for link in cpu.alignment]
+        for token, cpu_token in zip(gpu.tokens, cpu.tokens, strict=True):
+            assert token.probability == pytest.approx(cpu_token.probability, abs=1e-4)
+        with_prefix = TranslateOptions(prefix="books water books water books water books water books water books")
+        assert gpu_translator.translate(text, options=with_prefix).text.startswith(with_prefix.prefix)
+        alternatives = gpu_translator.alternatives("我爱猫", "I", 3)
+        assert alternatives[0].text == "I love cats"
+        assert all(each.text.startswith("I") for each in alternatives)
+        for each in alternatives:
+            score = translator.score("我爱猫", each.text).score
+            assert each.text.endswith(">") or each.score == pytest.approx(score, abs=1e-3)

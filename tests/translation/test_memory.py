@@ -1,4 +1,4 @@
-"""What was translated before is used where it is the same, shown where it is alike, and never believed to be safe."""
+"""Exact matches of a translation memory are used, fuzzy matches are shown, and no file can do harm."""
 
 import json
 import re
@@ -9,11 +9,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from made_documents import Turned
 
+import sixfold
 from sixfold import TranslateOptions, TranslationMemory
 from sixfold.errors import DataError
 from sixfold.translation.documents.document import translate_document
 from sixfold.translation.glossary import Glossary, Term
-from sixfold.translation.memory import counted, distance, units_of
+from sixfold.translation.memory import edit_distance, number_repeats, split_words
 from sixfold.translation.pair_files import Pair
 from sixfold.translation.result import Match, Translation
 
@@ -78,7 +79,7 @@ LAUGHS = "".join(f'<!ENTITY l{each} "{f"&l{each - 1};" * 10}">' for each in rang
         (f'<!DOCTYPE tmx [<!ENTITY l0 "ha">{LAUGHS}]>', "&l9;", "expected no declarations"),
         ('<!DOCTYPE tmx [<!ENTITY x SYSTEM "file:///etc/passwd">]>', "&x;", "expected no declarations"),
         ('<!DOCTYPE tmx [<!ENTITY % x SYSTEM "http://localhost/x"> %x;]>', "a", "expected no declarations"),
-        ('<!DOCTYPE tmx SYSTEM "tmx14.dtd">', "&x;", "the entity &x;, which only its DTD knows"),
+        ('<!DOCTYPE tmx SYSTEM "tmx14.dtd">', "&x;", "the entity &x;, which only its DTD defines"),
         ("", "&x;", "expected TMX: undefined entity"),
         ("", "<seg>" * 3, "expected TMX: mismatched tag"),
     ],
@@ -143,7 +144,7 @@ FEW = st.lists(st.sampled_from("abc"), max_size=70)
 @example([], [])
 @example(["a"] * 70, ["b"])
 def test_the_distance_is_that_of_the_table(one, other):
-    assert distance(one, other) == table_distance(one, other) == distance(other, one)
+    assert edit_distance(one, other) == table_distance(one, other) == edit_distance(other, one)
 
 
 SENTENCES = st.lists(st.sampled_from(["the ", "cat ", "sat ", "猫", "爱", "ก", ",", "The ", " ", "é"]), max_size=9).map(
@@ -159,17 +160,17 @@ def test_fuzzy_finds_what_a_look_at_every_entry_finds(sources, sentence, least, 
     known = list(dict.fromkeys(" ".join(source.split()) for source in sources if source.strip()))
     scored = []
     for number, text in enumerate(known):
-        ours, theirs = units_of(wanted), units_of(text)
-        longer = max(len(ours), len(theirs))
-        alike = (longer - table_distance(ours, theirs)) / longer
+        words, other_words = split_words(wanted), split_words(text)
+        longer = max(len(words), len(other_words))
+        alike = (longer - table_distance(words, other_words)) / longer
         scored.append((-1.0 if wanted == text else -min(alike, 0.99), number))
     best = [(known[number], -cost) for cost, number in sorted(scored) if -cost >= least][:count]
     assert [(match.source, match.score) for match in memory.fuzzy(sentence, least, count)] == best
 
 
 def test_words_are_units_and_so_are_characters_where_words_are_not_set_apart():
-    assert units_of("I love 机器learning, 100%!") == ["I", "love", "机", "器", "learning", ",", "100", "%", "!"]
-    assert counted("aba") == [("a", 1), ("b", 1), ("a", 2)]
+    assert split_words("I love 机器learning, 100%!") == ["I", "love", "机", "器", "learning", ",", "100", "%", "!"]
+    assert number_repeats("aba") == [("a", 1), ("b", 1), ("a", 2)]
 
 
 KNOWN = TranslationMemory(
@@ -178,8 +179,8 @@ KNOWN = TranslationMemory(
 
 
 def test_what_is_known_is_not_asked_for_and_all_else_is(counting):
-    said = counting.translate(" 我爱猫。  我爱狗。\n\n狗。山。\t\n狗。", memory=KNOWN)
-    assert said.text == " What a cat! So it is.  I love dogs.\n\nDogs & mountains\t\ndogs."
+    translation = counting.translate(" 我爱猫。  我爱狗。\n\n狗。山。\t\n狗。", memory=KNOWN)
+    assert translation.text == " What a cat! So it is.  I love dogs.\n\nDogs & mountains\t\ndogs."
     assert len(counting.direction("").engine.sources) == 2
     assert counting.translate("我爱猫。", memory=KNOWN).score == 0.0
     assert len(counting.direction("").engine.sources) == 2
@@ -195,28 +196,28 @@ def test_a_score_is_that_of_what_the_model_said(translator):
 def test_matches_are_told_only_where_there_is_a_memory(translator):
     assert translator.translate("我爱猫。").matches == ()
     assert "memory" not in translator.translate("我爱猫。").to_dict()
-    said = translator.translate("我爱猫。我爱狗。我爱猫。水", memory=KNOWN)
+    translation = translator.translate("我爱猫。我爱狗。我爱猫。水", memory=KNOWN)
     same, alike = Match("我爱猫。", "What a cat! So it is.", 1.0), Match("我爱猫。", "What a cat! So it is.", 0.75)
-    assert said.matches == (same, alike)
-    assert json.loads(json.dumps(said.to_dict()))["memory"] == [same._asdict(), alike._asdict()]
+    assert translation.matches == (same, alike)
+    assert json.loads(json.dumps(translation.to_dict()))["memory"] == [same._asdict(), alike._asdict()]
     assert translator.translate("水", memory=KNOWN).to_dict()["memory"] == []
 
 
 def test_tokens_and_links_are_at_their_places_beside_what_the_memory_said(translator):
     memory = TranslationMemory((Pair("猫。", "dogs. dogs. x"), Pair("山。", "dogs.")))
-    said = translator.translate("猫。狗。山。狗。", memory=memory)
-    assert said.text == "dogs. dogs. x dogs. dogs. dogs."
-    assert [token.span[0] for token in said.tokens if token.text == "dogs"] == [14, 26]
-    assert {said.source[slice(*link.source)] for link in said.alignment} == {"狗", "。"}
-    assert min(link.source[0] for link in said.alignment) == 2
+    translation = translator.translate("猫。狗。山。狗。", memory=memory)
+    assert translation.text == "dogs. dogs. x dogs. dogs. dogs."
+    assert [token.span[0] for token in translation.tokens if token.text == "dogs"] == [14, 26]
+    assert {translation.source[slice(*link.source)] for link in translation.alignment} == {"狗", "。"}
+    assert min(link.source[0] for link in translation.alignment) == 2
     assert translator.translate("猫。", memory=memory).to_dict(details=True)["tokens"] == []
 
 
 def test_with_several_ways_to_say_it_the_memory_has_one(translator):
     options = TranslateOptions(n_best=3)
-    said = translator.translate("我爱猫。我爱狗。", options=options, memory=KNOWN)
-    assert len({each.text for each in said.n_best}) == 3
-    assert all(each.text.startswith("What a cat! So it is. ") for each in said.n_best)
+    translation = translator.translate("我爱猫。我爱狗。", options=options, memory=KNOWN)
+    assert len({each.text for each in translation.n_best}) == 3
+    assert all(each.text.startswith("What a cat! So it is. ") for each in translation.n_best)
     assert [each.text for each in translator.translate("我爱猫。", options=options, memory=KNOWN).n_best] == [
         "What a cat! So it is."
     ]
@@ -224,8 +225,8 @@ def test_with_several_ways_to_say_it_the_memory_has_one(translator):
 
 def test_a_prefix_wins_over_the_memory_where_it_stands(translator):
     options = TranslateOptions(prefix="you")
-    said = translator.translate("我爱猫。我看书！", options=options, memory=KNOWN)
-    assert said.text == "you love cats. Books!"
+    translation = translator.translate("我爱猫。我看书！", options=options, memory=KNOWN)
+    assert translation.text == "you love cats. Books!"
     long = TranslationMemory((Pair("猫" * 500, "many"),))
     assert translator.translate("猫" * 500, options=options, memory=long).text.startswith("you ")
 
@@ -234,14 +235,14 @@ def test_lines_that_are_not_split_and_sentences_too_long_are_known_whole(transla
     options = TranslateOptions(split=False)
     assert translator.translate("狗。山。", options=options, memory=KNOWN).text == "Dogs & mountains"
     assert translator.translate("我爱猫。狗。", options=options, memory=KNOWN).text != KNOWN.exact("我爱猫。")
-    said = translator.translate("猫" * 500, memory=TranslationMemory((Pair("猫" * 500, "many"),)))
-    assert (said.text, said.warnings) == ("many", ())
+    translation = translator.translate("猫" * 500, memory=TranslationMemory((Pair("猫" * 500, "many"),)))
+    assert (translation.text, translation.warnings) == ("many", ())
 
 
 def test_neither_guard_nor_glossary_touches_what_is_known(translator):
     memory = TranslationMemory((Pair("我爱猫 4711。", "no no no no no no no no"),))
-    said = translator.translate("我爱猫 4711。", glossary=Glossary((Term("猫", "dogs"),)), memory=memory)
-    assert (said.text, said.warnings) == ("no no no no no no no no", ())
+    translation = translator.translate("我爱猫 4711。", glossary=Glossary((Term("猫", "dogs"),)), memory=memory)
+    assert (translation.text, translation.warnings) == ("no no no no no no no no", ())
 
 
 def test_a_memory_is_turned_about_for_the_other_direction(models):
@@ -250,8 +251,8 @@ def test_a_memory_is_turned_about_for_the_other_direction(models):
     memory = TranslationMemory((Pair("我爱猫。", "I adore cats."),), ("zh", "en"))
     with Translator(models["en-zh"], "cpu", 1, "float32") as translator:
         assert translator.translate("I adore cats.", memory=memory).text == "我爱猫。"
-        (said,) = translator.stream(["I adore cats."], memory=memory)
-        assert said.matches == (Match("I adore cats.", "我爱猫。", 1.0),)
+        (translation,) = translator.stream(["I adore cats."], memory=memory)
+        assert translation.matches == (Match("I adore cats.", "我爱猫。", 1.0),)
         assert translator.translate("我爱猫。", memory=memory).matches == ()
 
 
@@ -270,20 +271,20 @@ def test_in_a_document_only_what_has_no_markup_is_taken_from_the_memory():
     memory = TranslationMemory(
         (Pair("one two", "Known & so"), Pair("hello {name}", "lost"), Pair("call map() now", "lost"))
     )
-    for page, wanted in (
+    for page, expected in (
         (b"<p>one\ntwo</p><p>three one</p>", b"<p>Known &amp; so</p><p>ONE THREE</p>"),
         (b"<p>one <b>two</b></p><p>one two</p>", b"<p><b>TWO</b> ONE</p><p>Known &amp; so</p>"),
         (b"<p>call <code>map()</code> now</p>", b"<p><code>map()</code> NOW CALL</p>"),
         (b"<p>hello {name}</p>", b"<p>HELLO {name} </p>"),
     ):
-        assert translate_document(Remembering(), page, "html", memory=memory)[0] == wanted
+        assert translate_document(Remembering(), page, "html", memory=memory)[0] == expected
     assert translate_document(Remembering(), b"<p>one two</p>", "html")[0] == b"<p>TWO ONE</p>"
 
 
 def test_a_document_takes_sentences_from_the_memory_of_a_real_translator(translator):
     page = "<p>我爱猫。</p><p>我爱<b>猫</b>。</p>".encode()
-    said, _ = translate_document(translator, page, "html", memory=KNOWN)
-    assert said.startswith(b"<p>What a cat! So it is.</p><p>I love <b>cats</b>")
+    translation, _ = translate_document(translator, page, "html", memory=KNOWN)
+    assert translation.startswith(b"<p>What a cat! So it is.</p><p>I love <b>cats</b>")
 
 
 def test_a_digest_tells_memories_apart():
@@ -299,3 +300,8 @@ def test_a_digest_tells_memories_apart():
         )
         == 3
     )
+
+
+def test_the_old_public_name_still_works_and_warns():
+    with pytest.warns(DeprecationWarning, match="TranslationMemory"):
+        assert sixfold.Memory is TranslationMemory

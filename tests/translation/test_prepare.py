@@ -1,4 +1,4 @@
-"""Texts become sentences that fit, and the layout comes back whatever the sentences became."""
+"""Texts become sentences that fit the model, and their layout stays whatever the translations are."""
 
 import pytest
 from hypothesis import given
@@ -12,50 +12,50 @@ TOKENIZER = train_tokenizer(["the cat sat on the mat", "我爱猫"] * 9, Tokeniz
 TEXTS = st.text(st.sampled_from("a我1 .。!\n\r\t\u2028\x0b🙂\u0301,，"), max_size=80)
 
 
-def laid_out(text, longest=50, splits=True):
-    work = prepare([text], TOKENIZER, longest, splits)
-    return work.layouts[0], work.ids
+def prepare_one(text, max_tokens=50, splits=True):
+    prepared = prepare([text], TOKENIZER, max_tokens, splits)
+    return prepared.layouts[0], prepared.ids
 
 
 @given(st.lists(TEXTS, max_size=4), st.booleans(), st.integers(4, 50))
-def test_nothing_is_lost_and_every_sentence_fits(texts, splits, longest):
-    work = prepare(texts, TOKENIZER, longest, splits)
-    for text, layout in zip(texts, work.layouts, strict=True):
+def test_nothing_is_lost_and_every_sentence_fits(texts, splits, max_tokens):
+    prepared = prepare(texts, TOKENIZER, max_tokens, splits)
+    for text, layout in zip(texts, prepared.layouts, strict=True):
         assert layout.text == text
         assert "".join(line.before + "".join(map("".join, line.sentences)) for line in layout.lines) == text
-        assert all(work.ids[sentence] == TOKENIZER.encode(sentence) for sentence in layout.sentences())
+        assert all(prepared.ids[sentence] == TOKENIZER.encode(sentence) for sentence in layout.sentences())
         assert all(sentence == sentence.strip() for sentence in layout.sentences())
-    assert set(work.ids) >= {sentence for layout in work.layouts for sentence in layout.sentences()}
+    assert set(prepared.ids) >= {sentence for layout in prepared.layouts for sentence in layout.sentences()}
     assert all(
-        len(work.ids[sentence]) <= longest or len(sentence) == 1
-        for layout in work.layouts
+        len(prepared.ids[sentence]) <= max_tokens or len(sentence) == 1
+        for layout in prepared.layouts
         for sentence in layout.sentences()
     )
 
 
 def test_sentences_are_filled_in_their_order():
-    layout, _ = laid_out(" The cat sat.  The cat sat.\n12.\nThe mat  \r\n")
+    layout, _ = prepare_one(" The cat sat.  The cat sat.\n12.\nThe mat  \r\n")
     assert layout.sentences() == ["The cat sat.", "The cat sat.", "The mat"]
     assert layout.fill(["One.", "Two.", "Three"], spaced=True) == " One.  Two.\n12.\nThree  \r\n"
 
 
 def test_a_line_is_whole_where_nothing_is_split():
-    layout, _ = laid_out("  The cat. The mat.\t\n我爱猫。我爱猫。", splits=False)
+    layout, _ = prepare_one("  The cat. The mat.\t\n我爱猫。我爱猫。", splits=False)
     assert layout.sentences() == ["The cat. The mat.", "我爱猫。我爱猫。"]
 
 
 def test_long_sentences_are_cut_and_the_white_space_between_the_pieces_stays():
     text = "cat" + " " * 200 + "mat, " + "the cat sat on the mat " * 20 + "\n我爱猫"
-    layout, ids = laid_out(text, longest=12)
+    layout, ids = prepare_one(text, max_tokens=12)
     assert [notice.kind for notice in layout.notices] == ["cut"]
     assert max(len(ids[sentence]) for sentence in layout.sentences()) <= 12
     assert layout.fill(layout.sentences(), spaced=True) == text
-    assert laid_out("我爱猫")[0].notices == []
+    assert prepare_one("我爱猫")[0].notices == []
 
 
-def test_only_the_text_that_needs_it_is_told_of_a_cut():
-    work = prepare(["cat", "the cat sat on the mat " * 20], TOKENIZER, 12)
-    assert [len(layout.notices) for layout in work.layouts] == [0, 1]
+def test_only_the_text_that_needs_it_has_a_notice_about_a_cut():
+    prepared = prepare(["cat", "the cat sat on the mat " * 20], TOKENIZER, 12)
+    assert [len(layout.notices) for layout in prepared.layouts] == [0, 1]
 
 
 @pytest.mark.parametrize(("text", "expected"), [("1,5 € …", False), ("🙂①Ⅷ\ufffd", False), ("1a", True), ("猫", True)])

@@ -1,4 +1,4 @@
-"""What is known about a translation: pieces at their places, words and the words they come from, plain values."""
+"""The details of a translation: tokens with their spans, words with the words they are aligned with, JSON values."""
 
 import json
 import random
@@ -15,20 +15,20 @@ from sixfold.translation.result import Alternative, Details, Link, Notice, Token
 MEANINGS = WORDS | ENDS
 
 
-def taken(text, spans):
+def texts_of(text, spans):
     return [text[slice(*span)] for span in spans]
 
 
 def test_tokens_stand_where_they_say_and_make_the_translation(translator):
     translation = translator.translate("  我爱猫。你看山！\n\n 1\n\t花。\n花。")
     tokens = translation.tokens
-    assert taken(translation.text, [token.span for token in tokens]) == [token.text for token in tokens]
+    assert texts_of(translation.text, [token.span for token in tokens]) == [token.text for token in tokens]
     assert "".join(token.text for token in tokens) == "Ilovecats.youwatchmountains!flowers.flowers."
     assert [token.span for token in tokens] == sorted({token.span for token in tokens})
     assert [token.source for token in tokens] == sorted({token.source for token in tokens})
     assert all(0 < token.probability <= 1 for token in tokens)
     assert all(token.probability > 0.5 for token in tokens)
-    assert "".join(taken(translation.source, [token.source for token in tokens])) == "我爱猫。你看山！花。花。"
+    assert "".join(texts_of(translation.source, [token.source for token in tokens])) == "我爱猫。你看山！花。花。"
 
 
 def test_every_word_is_linked_to_the_word_it_comes_from(translator):
@@ -37,8 +37,8 @@ def test_every_word_is_linked_to_the_word_it_comes_from(translator):
     translation = translator.translate(text)
     links = translation.alignment
     sources, targets = (
-        taken(translation.source, [x.source for x in links]),
-        taken(translation.text, [x.target for x in links]),
+        texts_of(translation.source, [x.source for x in links]),
+        texts_of(translation.text, [x.target for x in links]),
     )
     assert targets == translation.text.replace(".", " .").replace("!", " !").split()
     right = sum(MEANINGS[source] == target for source, target in zip(sources, targets, strict=True))
@@ -75,7 +75,7 @@ def test_alternatives_and_scores_are_explained_too(translator):
     for translation in (*translator.alternatives(" 我爱猫 ", "I", 3), translator.score(" 我爱猫 ", "I  love\ncats")):
         tokens = translation.tokens
         assert tokens
-        assert taken(translation.text, [token.span for token in tokens]) == [token.text for token in tokens]
+        assert texts_of(translation.text, [token.span for token in tokens]) == [token.text for token in tokens]
         assert all(1 <= token.source[0] < token.source[1] <= 4 for token in tokens)
     assert translator.score("我爱猫", "I  love\ncats").text == "I love cats"
     assert translator.score("我爱猫", "").tokens == ()
@@ -99,13 +99,13 @@ def test_details_are_worked_out_once_and_only_when_asked_for():
 
 def test_it_becomes_json_with_all_details(translator):
     translation = translator.translate("我爱猫\ud800。", options=TranslateOptions(n_best=2))
-    found = json.loads(json.dumps(translation.to_dict(details=True)))
-    assert found["translation"] == translation.text == found["n_best"][0]["text"]
-    assert (found["from"], found["to"], found["source"]) == ("zh", "en", "我爱猫\ufffd。")
-    assert found["score"] == translation.score
-    assert found["warnings"] == [translation.warnings[0]._asdict()]
-    assert [each["text"] for each in found["tokens"]] == [token.text for token in translation.tokens]
-    assert [tuple(each["source"]) for each in found["alignment"]] == [link.source for link in translation.alignment]
+    values = json.loads(json.dumps(translation.to_dict(details=True)))
+    assert values["translation"] == translation.text == values["n_best"][0]["text"]
+    assert (values["from"], values["to"], values["source"]) == ("zh", "en", "我爱猫\ufffd。")
+    assert values["score"] == translation.score
+    assert values["warnings"] == [translation.warnings[0]._asdict()]
+    assert [each["text"] for each in values["tokens"]] == [token.text for token in translation.tokens]
+    assert [tuple(each["source"]) for each in values["alignment"]] == [link.source for link in translation.alignment]
     assert "tokens" not in translation.to_dict()
 
 
@@ -136,7 +136,7 @@ def test_pieces_make_words_on_both_sides(text, words):
     tokenizer = train_tokenizer(["the cat sat", "爱"] * 9, TokenizerConfig(vocab=280))
     ids = tokenizer.encode(text)
     spans = piece_spans(tokenizer, ids, text)
-    assert "".join(taken(text, spans)) == text.replace(" ", "")
+    assert "".join(texts_of(text, spans)) == text.replace(" ", "")
     assert len(spans) == len(ids)
     groups = group_into_words(text, spans)
     assert [index for group in groups for index in group] == list(range(len(ids)))
@@ -152,4 +152,4 @@ def test_bytes_that_make_no_character_are_at_the_end():
     ids = tokenizer.encode("cat犇")[:-1]
     text = tokenizer.decode(ids)
     assert text.startswith("cat\ufffd")
-    assert "".join(taken(text, piece_spans(tokenizer, ids, text))) == text
+    assert "".join(texts_of(text, piece_spans(tokenizer, ids, text))) == text

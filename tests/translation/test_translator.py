@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sixfold import modelfile
 from sixfold.errors import RequestError
 from sixfold.translation.options import TranslateOptions
-from sixfold.translation.translator import WINDOW, Translator
+from sixfold.translation.translator import MAX_WINDOW, Translator
 
 REQUESTS = 1000  # of 8 threads together; 8,000 pass too
 NASTY = [
@@ -73,13 +73,13 @@ def test_lines_are_split_unless_they_are_not_to_be(counting):
     counting.translate("我爱猫。你看山！")
     counting.translate("  我爱猫。你看山！ \n花", options=TranslateOptions(split=False))
     encode = counting.direction("").tokenizer.encode
-    wanted = ["我爱猫。", "你看山！", "我爱猫。你看山！", "花"]
-    assert counting.direction("").engine.sources == [(*encode(text), 2) for text in wanted]
+    expected = ["我爱猫。", "你看山！", "我爱猫。你看山！", "花"]
+    assert counting.direction("").engine.sources == [(*encode(text), 2) for text in expected]
 
 
 def check_layout(translator, text):
     translation = translator.translate(text)
-    # A toy model may have nothing to say for a line; the last one counts all the same.
+    # A toy model may return nothing for a line; the mark keeps the last line.
     lines, translated = (f"{each}|".splitlines() for each in (text, translation.text))
     assert len(lines) == len(translated)
     assert text.count("\n") == translation.text.count("\n")
@@ -105,13 +105,13 @@ def test_any_text_keeps_its_lines(translator, text):
     check_layout(translator, text)
 
 
-def test_half_characters_are_replaced_and_told(translator):
+def test_half_characters_are_replaced_with_a_notice(translator):
     translation = translator.translate("猫\ud800\n\ud83d\ude00")
     assert translation.source == "猫\ufffd\n😀"
     assert [notice.kind for notice in translation.warnings] == ["characters"]
 
 
-def test_a_sentence_too_long_is_cut_and_told(translator):
+def test_a_sentence_too_long_is_cut_with_a_notice(translator):
     translation = translator.translate("猫" * 500)
     assert [notice.kind for notice in translation.warnings] == ["cut"]
     assert translation.text.count("cats") >= 500 // 63
@@ -119,16 +119,16 @@ def test_a_sentence_too_long_is_cut_and_told(translator):
 
 def test_a_batch_is_as_one_by_one(translator):
     texts = ["我爱猫。", "", "你看山！花。", "1", "书", "水\n\n狗", "我爱猫。"]
-    together = translator.translate_batch(texts)
-    assert [each.text for each in together] == [translator.translate(text).text for text in texts]
-    assert [each.source for each in together] == texts
+    batch = translator.translate_batch(texts)
+    assert [each.text for each in batch] == [translator.translate(text).text for text in texts]
+    assert [each.source for each in batch] == texts
     assert translator.translate_batch([]) == []
 
 
 def test_repeated_sentences_are_decoded_once(counting):
-    found = counting.translate_batch(["猫。狗。", "狗。", "猫。\n猫。", "猫。"])
+    translations = counting.translate_batch(["猫。狗。", "狗。", "猫。\n猫。", "猫。"])
     assert len(counting.direction("").engine.sources) == 2
-    assert [each.text for each in found] == ["cats. dogs.", "dogs.", "cats.\ncats.", "cats."]
+    assert [each.text for each in translations] == ["cats. dogs.", "dogs.", "cats.\ncats.", "cats."]
 
 
 def test_the_n_best_are_as_many_as_asked_and_the_best_comes_first(translator):
@@ -161,12 +161,13 @@ def test_a_prefix_is_how_the_text_begins_and_no_sentence_after_the_first(transla
 
 @pytest.mark.parametrize("prefix", ["", "I", "I love ", "books"])
 def test_alternatives_are_distinct_begin_with_the_prefix_and_come_best_first(translator, prefix):
-    found = translator.alternatives("我爱猫", prefix, 6)
-    texts = [each.text for each in found]
+    alternatives = translator.alternatives("我爱猫", prefix, 6)
+    texts = [each.text for each in alternatives]
     assert len(set(texts)) == len(texts)
     assert 3 <= len(texts) <= 6  # two tokens may begin the same text
     assert all(text.startswith(prefix.strip()) for text in texts)
-    assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+    scores = [each.score for each in alternatives]
+    assert scores == sorted(scores, reverse=True)
     assert len({text.removeprefix(prefix.strip()).strip()[:3] for text in texts}) > 3
     assert prefix == "books" or texts[0] == "I love cats"
     assert translator.alternatives("  ") == []
@@ -175,7 +176,7 @@ def test_alternatives_are_distinct_begin_with_the_prefix_and_come_best_first(tra
 def test_alternatives_that_read_the_same_are_one(models):
     with Translator(models["tagged"], "cpu", 1, "float32") as translator:
         texts = [each.text for each in translator.alternatives("我爱猫", "I love", 40, "zh")]
-        assert 10 < len(set(texts)) == len(texts) < 40  # some of the 40 differ in a tag, which says nothing
+        assert 10 < len(set(texts)) == len(texts) < 40  # some of the 40 differ only in a tag, which has no text
 
 
 def test_alternatives_are_scored_as_whole_translations(translator):
@@ -189,7 +190,7 @@ def test_the_score_of_its_own_translation_is_the_translations_score(translator):
         own = translator.translate(text)
         scored = translator.score(f" {text}\n", own.text)
         assert scored.text == own.text
-        assert scored.score == pytest.approx(own.score, abs=2e-3)  # int8 rounds otherwise in another batch
+        assert scored.score == pytest.approx(own.score, abs=2e-3)  # int8 rounds differently in another batch
         assert translator.score(text, "books books").score < own.score - 1
         direction = translator.direction(text)
         end = direction.engine.score(
@@ -216,8 +217,8 @@ def test_many_threads_get_what_one_gets(models):
 
     with Translator(models["zh-en"], "cpu", 2, "float32") as translator, ThreadPoolExecutor(8) as pool:
         expected = [ask(translator, number) for number in range(20)]
-        found = pool.map(lambda number: ask(translator, number % 20), range(REQUESTS))
-        assert list(found) == [expected[number % 20] for number in range(REQUESTS)]
+        results = pool.map(lambda number: ask(translator, number % 20), range(REQUESTS))
+        assert list(results) == [expected[number % 20] for number in range(REQUESTS)]
 
 
 def test_a_stream_may_be_endless_and_is_read_little_ahead(translator):
@@ -227,8 +228,8 @@ def test_a_stream_may_be_endless_and_is_read_little_ahead(translator):
     assert next(read) == 0
     assert next(stream).text == "cats"
     assert next(read) <= 3
-    assert [each.text for each in itertools.islice(stream, 2 * WINDOW)] == ["dogs", "cats"] * WINDOW
-    assert next(read) <= 4 * WINDOW + 3
+    assert [each.text for each in itertools.islice(stream, 2 * MAX_WINDOW)] == ["dogs", "cats"] * MAX_WINDOW
+    assert next(read) <= 4 * MAX_WINDOW + 3
 
 
 def test_a_stream_passes_on_what_its_source_raises(translator):
@@ -260,7 +261,7 @@ def test_what_is_no_list_is_refused(translator, texts):
 
 @pytest.mark.parametrize("texts", [None, 5, b"bytes", "a string"])
 def test_what_cannot_be_streamed_is_refused_at_once(translator, texts):
-    with pytest.raises(RequestError, match="texts: expected strings one after another; got"):
+    with pytest.raises(RequestError, match="texts: expected an iterable of strings; got"):
         translator.stream(texts)
 
 

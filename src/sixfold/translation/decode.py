@@ -1,4 +1,4 @@
-"""What an engine says to sentences, and the best ways to make a text of it."""
+"""Sentences decoded to hypotheses, each sentence once, and combined to the n best translations of a text."""
 
 from __future__ import annotations
 
@@ -10,171 +10,197 @@ from typing import Any, NamedTuple
 
 from sixfold.decoding.options import Hypothesis, SearchOptions
 from sixfold.translation.direction import Direction
-from sixfold.translation.guard import Fault, check, mend
+from sixfold.translation.guard import Fault, find_faults, search_without_faults
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.result import Notice
 
-Wish = tuple[str, tuple[int, ...]]  # a sentence, and the tokens that its translation is to begin with
+# Chosen by benchmarks/search_errors.py: of the settings that take as long, these miss the fewest of the model's own
+# best translations.
+SHORT_SOURCE = 20  # tokens; a source of at most this length gets a wider beam, which costs little
+DOUBTFUL_SCORE = -1.0  # mean log-probability of a token; a translation with a lower one is searched for again
+WIDER = 2  # factor of the beam for short and for doubtful sources
 
-# Chosen by benchmarks/search_errors.py: what misses fewest of the model's own best translations for its time.
-SHORT_SOURCE = 20  # tokens; so short a sentence is searched with a wider beam, which costs little
-DOUBTFUL_SCORE = -1.0  # mean log-probability a token; a translation below it is searched for again
-WIDER = 2  # times the beam
+
+class SourceSentence(NamedTuple):
+    """A sentence to decode, and the tokens that its translation must start with."""
+
+    text: str
+    prefix: tuple[int, ...] = ()
+
+
+class SentenceResult(NamedTuple):
+    """A sentence with its hypotheses, the best first, and the faults of the best."""
+
+    sentence: str
+    hypotheses: Sequence[Hypothesis]  # none if a translation memory has the sentence
+    faults: Sequence[Fault] = ()
+    memory_translation: str | None = None  # from a translation memory; it needs no model
+
+    def translation(self, direction: Direction, hypotheses: Iterator[Hypothesis]) -> str:
+        """Return the memory's translation, or else the text of the next of `hypotheses`."""
+        if self.memory_translation is not None:
+            return self.memory_translation
+        return direction.decode_target(next(hypotheses).tokens)
 
 
 def decode(
-    direction: Direction, ids: Mapping[str, Sequence[int]], wishes: Sequence[Sequence[Wish]], options: TranslateOptions
-) -> dict[Wish, list[Hypothesis]]:
-    """Every wish once, however often it stands there."""
-    groups: dict[tuple[int, ...], list[Wish]] = {}
-    for wish in dict.fromkeys(chain.from_iterable(wishes)):
-        groups.setdefault(wish[1], []).append(wish)
-    found: dict[Wish, list[Hypothesis]] = {}
+    direction: Direction,
+    ids: Mapping[str, Sequence[int]],
+    texts: Sequence[Sequence[SourceSentence]],
+    options: TranslateOptions,
+) -> dict[SourceSentence, list[Hypothesis]]:
+    """Return the hypotheses of all sentences of all texts; a sentence that occurs several times is decoded once.
+
+    `ids`: the tokens of each sentence, without tag and <eos>.
+    """
+    groups: dict[tuple[int, ...], list[SourceSentence]] = {}
+    for sentence in dict.fromkeys(chain.from_iterable(texts)):
+        groups.setdefault(sentence.prefix, []).append(sentence)
+    decoded: dict[SourceSentence, list[Hypothesis]] = {}
     search = options.search(direction.max_target_tokens)
-    for begun, group in groups.items():
-        sources = [direction.encoder_input(ids[sentence]) for sentence, _ in group]
-        if begun:
-            answers = direction.engine.decode(sources, with_room(search, sources, begun), [begun] * len(group))
+    for prefix, sentences in groups.items():
+        sources = [direction.encoder_input(ids[sentence.text]) for sentence in sentences]
+        if prefix:
+            with_prefix = allow_prefix(search, sources, prefix)
+            hypotheses = direction.engine.decode(sources, with_prefix, [prefix] * len(sentences))
         else:
-            answers = best_hypotheses(direction, sources, search)
-        found.update(zip(group, answers, strict=True))
-    return found
+            hypotheses = best_hypotheses(direction, sources, search)
+        decoded.update(zip(sentences, hypotheses, strict=True))
+    return decoded
 
 
 def best_hypotheses(
     direction: Direction, sources: Sequence[list[int]], search: SearchOptions
 ) -> list[list[Hypothesis]]:
-    """The best targets of each source, as tokens with tag and <eos>.
+    """Return the best hypotheses of each source, which has its tag and <eos>.
 
     1. Short sources are searched with a wider beam than long ones, unless the search is greedy.
-    2. Sources whose best target is doubtful are searched again, with a wider beam and without the shortlist.
+    2. Sources whose best hypothesis is doubtful are searched again, with a wider beam and without the shortlist.
     """
-    answers: list[list[Hypothesis]] = [[] for _ in sources]
-    groups: dict[int, list[int]] = {}
-    for place, source in enumerate(sources):
-        groups.setdefault(beam_width(search.beam, len(source) - len(direction.tag) - 1), []).append(place)
-    for beam, places in groups.items():
-        some = direction.engine.decode([sources[place] for place in places], replace(search, beam=beam))
-        for place, hypotheses in zip(places, some, strict=True):
-            answers[place] = hypotheses
+    results: list[list[Hypothesis]] = [[] for _ in sources]
+    indices_by_beam: dict[int, list[int]] = {}
+    for index, source in enumerate(sources):
+        beam = beam_width(search.beam, len(source) - len(direction.tag) - 1)
+        indices_by_beam.setdefault(beam, []).append(index)
+    for beam, indices in indices_by_beam.items():
+        decoded = direction.engine.decode([sources[index] for index in indices], replace(search, beam=beam))
+        for index, hypotheses in zip(indices, decoded, strict=True):
+            results[index] = hypotheses
     if search.beam > 1:
-        search_again(direction, sources, answers, replace(search, beam=WIDER * search.beam, ignore_shortlist=True))
-    return answers
+        search_again(direction, sources, results, replace(search, beam=WIDER * search.beam, ignore_shortlist=True))
+    return results
 
 
 def beam_width(beam: int, length: int) -> int:
-    """The beam for a source of so many tokens, where long sources have the beam `beam`."""
+    """Return the beam for a source of `length` tokens, where `beam` is the one for long sources."""
     return WIDER * beam if beam > 1 and length <= SHORT_SOURCE else beam
 
 
 def search_again(
-    direction: Direction, sources: Sequence[list[int]], answers: list[list[Hypothesis]], search: SearchOptions
+    direction: Direction, sources: Sequence[list[int]], results: list[list[Hypothesis]], search: SearchOptions
 ) -> None:
-    """Search for the sources whose best target is doubtful by other options, and keep the better one of each.
+    """Search again for the sources whose best hypothesis is doubtful, and put the better hypotheses into `results`.
 
-    A shortlist raises scores, since the probabilities of the words that it leaves out go to the others. So both targets
-    are scored over the whole vocabulary before they are compared.
+    A shortlist raises scores, since the probabilities of the tokens that it leaves out go to the others. So both
+    targets are scored over the whole vocabulary before they are compared.
     """
-    doubtful = [place for place, (best, *_) in enumerate(answers) if mean_score(best, search) < DOUBTFUL_SCORE]
+    doubtful = [index for index, (best, *_) in enumerate(results) if mean_score(best, search) < DOUBTFUL_SCORE]
     if not doubtful:
         return
-    again = direction.engine.decode([sources[place] for place in doubtful], search)
+    decoded = direction.engine.decode([sources[index] for index in doubtful], search)
     changed = [
-        (place, hypotheses)
-        for place, hypotheses in zip(doubtful, again, strict=True)
-        if hypotheses[0].tokens != answers[place][0].tokens
+        (index, hypotheses)
+        for index, hypotheses in zip(doubtful, decoded, strict=True)
+        if hypotheses[0].tokens != results[index][0].tokens
     ]
-    both = [hypotheses[0].tokens for place, other in changed for hypotheses in (answers[place], other)]
-    logprobs = direction.engine.score([sources[place] for place, _ in changed for _ in range(2)], both)
-    scores = [search.normalised_score(sum(each), len(each)) for each in logprobs]
-    for (place, hypotheses), first, second in zip(changed, scores[::2], scores[1::2], strict=True):
+    targets = [hypotheses[0].tokens for index, second in changed for hypotheses in (results[index], second)]
+    logprobs = direction.engine.score([sources[index] for index, _ in changed for _ in range(2)], targets)
+    scores = [search.normalised_score(sum(tokens), len(tokens)) for tokens in logprobs]
+    for (index, hypotheses), first, second in zip(changed, scores[::2], scores[1::2], strict=True):
         if second > first:
-            answers[place] = hypotheses
+            results[index] = hypotheses
 
 
 def mean_score(hypothesis: Hypothesis, search: SearchOptions) -> float:
-    """The mean log-probability of its tokens and <eos>, whatever length penalty its score has."""
+    """Return the mean log-probability of the tokens and <eos>, whatever length penalty the score has."""
     length = len(hypothesis.tokens) + 1
     return hypothesis.score * length ** (search.length_penalty - 1)
 
 
-class Answer(NamedTuple):
-    """What a sentence may become, the best first, and what is wrong with that."""
-
-    sentence: str
-    hypotheses: Sequence[Hypothesis]  # none of what was not asked for
-    faults: Sequence[Fault] = ()
-    known: str | None = None  # what it is to become, whatever the model would say
-
-    def words(self, direction: Direction, hypotheses: Iterator[Hypothesis]) -> str:
-        """What stands for it in a text, where the next hypothesis is its own, if it has any."""
-        return direction.decode_target(next(hypotheses).tokens) if self.known is None else self.known
-
-
-def guard(
+def retry_faulty(
     direction: Direction,
     ids: Mapping[str, Sequence[int]],
-    found: dict[Wish, list[Hypothesis]],
+    decoded: dict[SourceSentence, list[Hypothesis]],
     options: TranslateOptions,
-) -> dict[Wish, list[Fault]]:
-    """Ask once more for what is plainly wrong, take what is less so, and tell what is left."""
-    left: dict[Wish, list[Fault]] = {}
-    for wish, its in found.items():
-        sentence, begun = wish
-        faults = check(sentence, direction.decode_target(its[0].tokens), direction.languages)
-        if faults and not begun:  # what must begin so is what the caller wants
-            search = options.search(direction.max_target_tokens)
-            better = mend(direction, sentence, ids[sentence], faults, search)[0]
-            rest = check(sentence, direction.decode_target(better.tokens), direction.languages)
-            if len(rest) < len(faults):
-                found[wish], faults = [better, *its[1:]], rest
-        if faults:
-            left[wish] = faults
-    return left
+) -> dict[SourceSentence, list[Fault]]:
+    """Search again for sentences whose best hypothesis has faults, and return the faults that remain.
 
-
-def notices(text: str, said: Sequence[str], answers: Sequence[Answer]) -> Iterator[Notice]:
-    """The faults of all sentences, at their places in the whole."""
-    at = 0
-    for words, answer in zip(said, answers, strict=True):
-        at = max(at, text.find(words, at))
-        for kind, message, span in answer.faults:
-            yield Notice(kind, message, None if span is None else (span[0] + at, span[1] + at))
-        at += len(words)
-
-
-def with_room(search: SearchOptions, sources: Sequence[Sequence[int]], begun: Sequence[int]) -> SearchOptions:
-    """With room for a prefix besides what a source may become."""
-    return replace(search, max_ratio=search.max_ratio + len(begun) / min(map(len, sources)))
-
-
-def mean_scores(direction: Direction, ids: Sequence[int], targets: Sequence[Sequence[int]]) -> list[float]:
-    """The mean log-probability of the tokens of each, its end included."""
-    each = direction.engine.score([direction.encoder_input(ids)] * len(targets), targets)
-    return [sum(logprobs) / len(logprobs) for logprobs in each]
-
-
-def ways_through(sentences: Sequence[Sequence[Hypothesis]], count: int) -> list[tuple[list[Hypothesis], float]]:
-    """The best ways to take one hypothesis of each sentence, with the mean of their scores by length.
-
-    The first takes the first of each, even if others are likelier: it may have been asked for again, or hold a term.
+    A hypothesis with fewer faults replaces the first one in `decoded`.
     """
-    weights = [len(its[0].tokens) + 1 for its in sentences]
-    ways: list[tuple[float, Any]] = [(0.0, None)]  # a sum, and what it is made of: the last, and what was before it
-    for its, weight in zip(sentences, weights, strict=True):
-        longer = [(total + weight * each.score, (each, before)) for total, before in ways for each in its[:count]]
-        ways = nlargest(count, longer, key=lambda way: way[0])
-    first = [its[0] for its in sentences]
-    best = sum(weight * each.score for weight, each in zip(weights, first, strict=True))
-    found = [(total, _unrolled(links)) for total, links in ways]
-    place = next((place for place, (_, way) in enumerate(found) if way == first), count - 1)
-    others = found[:place] + found[place + 1 :]
-    return [(way, total / max(1, sum(weights))) for total, way in [(best, first), *others]]
+    remaining: dict[SourceSentence, list[Fault]] = {}
+    for sentence, hypotheses in decoded.items():
+        text, prefix = sentence
+        faults = find_faults(text, direction.decode_target(hypotheses[0].tokens), direction.languages)
+        if faults and not prefix:  # the caller has chosen how a translation with a prefix starts
+            search = options.search(direction.max_target_tokens)
+            better = search_without_faults(direction, text, ids[text], faults, search)[0]
+            its_faults = find_faults(text, direction.decode_target(better.tokens), direction.languages)
+            if len(its_faults) < len(faults):
+                decoded[sentence], faults = [better, *hypotheses[1:]], its_faults
+        if faults:
+            remaining[sentence] = faults
+    return remaining
 
 
-def _unrolled(links: Any) -> list[Hypothesis]:
-    found: list[Hypothesis] = []
+def fault_notices(text: str, translations: Sequence[str], results: Sequence[SentenceResult]) -> Iterator[Notice]:
+    """Yield the faults of all sentences as notices, with their spans in the whole translation `text`."""
+    start = 0
+    for translation, result in zip(translations, results, strict=True):
+        start = max(start, text.find(translation, start))
+        for kind, message, span in result.faults:
+            yield Notice(kind, message, None if span is None else (span[0] + start, span[1] + start))
+        start += len(translation)
+
+
+def allow_prefix(search: SearchOptions, sources: Sequence[Sequence[int]], prefix: Sequence[int]) -> SearchOptions:
+    """Return search options that allow as many more target tokens as a prefix has."""
+    return replace(search, max_ratio=search.max_ratio + len(prefix) / min(map(len, sources)))
+
+
+def score_targets(direction: Direction, ids: Sequence[int], targets: Sequence[Sequence[int]]) -> list[float]:
+    """Return the mean log-probability of the tokens of each target, <eos> included, for one source."""
+    scores = direction.engine.score([direction.encoder_input(ids)] * len(targets), targets)
+    return [sum(logprobs) / len(logprobs) for logprobs in scores]
+
+
+def combine_hypotheses(sentences: Sequence[Sequence[Hypothesis]], count: int) -> list[tuple[list[Hypothesis], float]]:
+    """Return the `count` best choices of one hypothesis for each sentence, each with its mean score.
+
+    The score of a sentence is weighted by the length of its first hypothesis. The first choice has the first hypothesis
+    of every sentence, even if another is likelier: it may come from a second search, or contain a glossary term.
+    """
+    weights = [len(hypotheses[0].tokens) + 1 for hypotheses in sentences]
+    # A choice is its total score and a linked list: its last hypothesis, and the list before that.
+    choices: list[tuple[float, Any]] = [(0.0, None)]
+    for hypotheses, weight in zip(sentences, weights, strict=True):
+        longer = [
+            (total + weight * hypothesis.score, (hypothesis, before))
+            for total, before in choices
+            for hypothesis in hypotheses[:count]
+        ]
+        choices = nlargest(count, longer, key=lambda choice: choice[0])
+    first = [hypotheses[0] for hypotheses in sentences]
+    best = sum(weight * hypothesis.score for weight, hypothesis in zip(weights, first, strict=True))
+    unrolled = [(total, _unroll(links)) for total, links in choices]
+    index = next((index for index, (_, choice) in enumerate(unrolled) if choice == first), count - 1)
+    others = unrolled[:index] + unrolled[index + 1 :]
+    return [(choice, total / max(1, sum(weights))) for total, choice in [(best, first), *others]]
+
+
+def _unroll(links: Any) -> list[Hypothesis]:
+    """Return a linked list, which starts with its last element, as a list from the first to the last."""
+    hypotheses: list[Hypothesis] = []
     while links is not None:
         last, links = links
-        found.append(last)
-    return found[::-1]
+        hypotheses.append(last)
+    return hypotheses[::-1]

@@ -1,9 +1,10 @@
-"""Which piece of a translation is how sure, and which word comes from which: one more pass through the model."""
+"""The probability of each token of a translation, and the word alignment: one more pass through the model."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,123 +14,145 @@ from sixfold.text.tokenizer import Encoding, Tokenizer
 from sixfold.translation.direction import Direction, collapse_whitespace
 from sixfold.translation.result import Details, Link, Sentence, Span, Token
 
-_ALONE = letters(*UNSPACED)
+_UNSPACED_LETTER = letters(*UNSPACED)
 
 
-Said = tuple[str, str, Sequence[int]]  # a sentence, what it became, and the tokens of that; none: not by the model
+class TranslatedSentence(NamedTuple):
+    """A sentence, its translation, and the tokens of that; no tokens if the translation is not the model's."""
+
+    source: str
+    target: str
+    tokens: Sequence[int]
 
 
-def explain(direction: Direction, source: str, translation: str, pairs: Sequence[Said]) -> Details:
-    """Tokens and links of every sentence, at their places in the whole text."""
+def explain(direction: Direction, source: str, translation: str, sentences: Sequence[TranslatedSentence]) -> Details:
+    """Return the tokens and links of every sentence, with their spans in the whole texts."""
     tokens: list[Token] = []
     links: list[Link] = []
-    sentences: list[Sentence] = []
-    here = there = 0
-    for (sentence, words, _), details in zip(pairs, _explain_all(direction, pairs), strict=True):
-        here, there = source.index(sentence, here), translation.index(words, there)
+    spans: list[Sentence] = []
+    source_start = target_start = 0
+    for (text, translated, _), details in zip(sentences, _explain_sentences(direction, sentences), strict=True):
+        source_start = source.index(text, source_start)
+        target_start = translation.index(translated, target_start)
         tokens += [
-            each._replace(span=_moved(each.span, there), source=_moved(each.source, here)) for each in details.tokens
+            token._replace(span=_shift(token.span, target_start), source=_shift(token.source, source_start))
+            for token in details.tokens
         ]
         links += [
-            each._replace(target=_moved(each.target, there), source=_moved(each.source, here))
-            for each in details.alignment
+            link._replace(target=_shift(link.target, target_start), source=_shift(link.source, source_start))
+            for link in details.alignment
         ]
-        sentences.append(Sentence((here, here + len(sentence)), (there, there + len(words))))
-        here, there = here + len(sentence), there + len(words)
-    return Details(tuple(tokens), tuple(links), tuple(sentences))
+        source_end, target_end = source_start + len(text), target_start + len(translated)
+        spans.append(Sentence((source_start, source_end), (target_start, target_end)))
+        source_start, target_start = source_end, target_end
+    return Details(tuple(tokens), tuple(links), tuple(spans))
 
 
-def _moved(span: Span, by: int) -> Span:
-    return span[0] + by, span[1] + by
+def _shift(span: Span, offset: int) -> Span:
+    return span[0] + offset, span[1] + offset
 
 
-def _explain_all(direction: Direction, pairs: Sequence[Said]) -> list[Details]:
-    """Of each sentence by itself, asked for together."""
-    encodings = [direction.tokenizer.encode_with_offsets(sentence) for sentence, _, _ in pairs]
-    asked = [place for place, (_, _, ids) in enumerate(pairs) if ids and encodings[place].ids]
-    if not asked:
-        return [Details((), ())] * len(pairs)
-    sources = [direction.encoder_input(encodings[place].ids) for place in asked]
-    targets = [pairs[place][2] for place in asked]
+def _explain_sentences(direction: Direction, sentences: Sequence[TranslatedSentence]) -> list[Details]:
+    """Return the details of each sentence, with spans in that sentence, from one call of the engine."""
+    encodings = [direction.tokenizer.encode_with_offsets(source) for source, _, _ in sentences]
+    indices = [index for index, (_, _, ids) in enumerate(sentences) if ids and encodings[index].ids]
+    if not indices:
+        return [Details((), ())] * len(sentences)
+    sources = [direction.encoder_input(encodings[index].ids) for index in indices]
+    targets = [sentences[index][2] for index in indices]
     logprobs, attention = direction.engine.score(sources, targets), direction.engine.align(sources, targets)
-    found = [Details((), ())] * len(pairs)
-    for place, its_logprobs, weights in zip(asked, logprobs, attention, strict=True):
-        found[place] = _details(direction, pairs[place], encodings[place], its_logprobs, weights)
-    return found
+    results = [Details((), ())] * len(sentences)
+    for index, token_logprobs, weights in zip(indices, logprobs, attention, strict=True):
+        results[index] = _explain_sentence(direction, sentences[index], encodings[index], token_logprobs, weights)
+    return results
 
 
-def _details(
-    direction: Direction, said: Said, encoding: Encoding, logprobs: Sequence[float], attention: np.ndarray
+def _explain_sentence(
+    direction: Direction,
+    sentence: TranslatedSentence,
+    encoding: Encoding,
+    logprobs: Sequence[float],
+    attention: np.ndarray,  # target tokens and <eos> × tag, source tokens and <eos>
 ) -> Details:
-    sentence, words, ids = said
-    places = [_bare(sentence, offsets) for offsets in encoding.offsets]
-    weights = align(attention[:, len(direction.tag) : -1], [start < end for start, end in places])
-    spans = piece_spans(direction.tokenizer, ids, words)
+    source, target, ids = sentence
+    source_spans = [_without_spaces(source, offsets) for offsets in encoding.offsets]
+    weights = align(attention[:, len(direction.tag) : -1], [start < end for start, end in source_spans])
+    target_spans = piece_spans(direction.tokenizer, ids, target)
     tokens = [
-        Token(words[start:end], (start, end), min(1.0, float(np.exp(logprob))), places[most])
-        for (start, end), logprob, most in zip(spans, logprobs[: len(ids)], weights.argmax(axis=1), strict=True)
+        Token(target[start:end], (start, end), min(1.0, float(np.exp(logprob))), source_spans[best])
+        for (start, end), logprob, best in zip(target_spans, logprobs[: len(ids)], weights.argmax(axis=1), strict=True)
     ]
-    links = _links(weights, _words(words, spans), _words(sentence, places))
+    links = _links(weights, _words(target, target_spans), _words(source, source_spans))
     return Details(tuple(tokens), tuple(links))
 
 
 def _words(text: str, spans: Sequence[Span]) -> list[tuple[list[int], Span]]:
-    """The pieces of each word, and where it stands; pieces that are nothing but white space are none."""
-    found = [(pieces, (spans[pieces[0]][0], spans[pieces[-1]][1])) for pieces in group_into_words(text, spans)]
-    return [(pieces, (start, end)) for pieces, (start, end) in found if start < end]
+    """Return the pieces of each word, and its span; words of white space only are left out."""
+    words = [(pieces, (spans[pieces[0]][0], spans[pieces[-1]][1])) for pieces in group_into_words(text, spans)]
+    return [(pieces, (start, end)) for pieces, (start, end) in words if start < end]
 
 
 def _links(
     weights: np.ndarray, targets: Sequence[tuple[list[int], Span]], sources: Sequence[tuple[list[int], Span]]
 ) -> list[Link]:
-    """Each word of a translation with the source word that has the largest share in it."""
+    """Link each target word to the source word with the largest weight."""
     if not targets or not sources:
         return []
     words = word_weights(weights, [pieces for pieces, _ in targets], [pieces for pieces, _ in sources])
     return [
-        Link(span, sources[most][1], float(row[most]))
-        for (_, span), row, most in zip(targets, words, words.argmax(axis=1), strict=True)
+        Link(span, sources[best][1], float(row[best]))
+        for (_, span), row, best in zip(targets, words, words.argmax(axis=1), strict=True)
     ]
 
 
-def _bare(text: str, span: Span) -> Span:
-    """Without the space that a piece begins with."""
+def _without_spaces(text: str, span: Span) -> Span:
+    """Return a span without the white space at its start."""
     start, end = span
     return end - len(text[start:end].lstrip()), end
 
 
 def piece_spans(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[Span]:
-    """Where each piece stands in the text that they make; of the bytes of a character, only the last has a width."""
+    """Return the span of each piece in the text that the pieces make.
+
+    Of the pieces that are bytes of one character, only the last has a width.
+    """
     spans: list[Span] = []
     end = 0
     for count in range(1, len(ids) + 1):
-        # A character that lacks bytes shows as U+FFFD until they come.
-        so_far = collapse_whitespace(tokenizer.decode(ids[:count]).rstrip("\ufffd")) if count < len(ids) else text
-        length = max(end, min(len(so_far), len(text)))
-        spans.append(_bare(text, (end, length)))
+        # A character that lacks bytes is decoded to U+FFFD until they come.
+        decoded = collapse_whitespace(tokenizer.decode(ids[:count]).rstrip("\ufffd")) if count < len(ids) else text
+        length = max(end, min(len(decoded), len(text)))
+        spans.append(_without_spaces(text, (end, length)))
         end = length
     return spans
 
 
 def group_into_words(text: str, spans: Sequence[Span]) -> list[list[int]]:
-    """Which pieces make each word: one begins a word unless it goes on, without a space, after a letter of its kind."""
+    """Return the indices of the pieces of each word.
+
+    A piece continues the word before it if no space is between them and their letters belong to one word.
+    """
     words: list[list[int]] = []
-    before: Span = (-1, -1)
+    previous: Span = (-1, -1)
     for index, (start, end) in enumerate(spans):
-        is_same = start == before[0]  # bytes of one character
+        is_same_character = start == previous[0]
         if words and (
-            is_same or (before[1] == start and _go_together(text[start - 1 : start], text[start : start + 1]))
+            is_same_character
+            or (previous[1] == start and _belong_together(text[start - 1 : start], text[start : start + 1]))
         ):
             words[-1].append(index)
         else:
             words.append([index])
-        before = start, end
+        previous = start, end
     return words
 
 
-def _go_together(one: str, other: str) -> bool:
-    """Letters and digits of scripts that put spaces between words, with their marks; a mark goes with anything."""
-    if not one or not other or unicodedata.category(other)[0] == "M":
+def _belong_together(left: str, right: str) -> bool:
+    """Return whether two neighbouring characters are in one word.
+
+    They are if both are letters or digits of scripts with spaces between words; a combining mark joins anything.
+    """
+    if not left or not right or unicodedata.category(right)[0] == "M":
         return True
-    joins = one.isalnum() or unicodedata.category(one)[0] == "M"
-    return joins and other.isalnum() and not _ALONE.match(one) and not _ALONE.match(other)
+    joins = left.isalnum() or unicodedata.category(left)[0] == "M"
+    return joins and right.isalnum() and not _UNSPACED_LETTER.match(left) and not _UNSPACED_LETTER.match(right)

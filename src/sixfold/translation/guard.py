@@ -1,4 +1,4 @@
-"""What is plainly wrong with a translation, told from both texts: found, asked for once more, and else reported."""
+"""Evident faults of a translation, found by comparing it with its source, and a second search that avoids them."""
 
 from __future__ import annotations
 
@@ -14,203 +14,231 @@ from sixfold.text.languages import LETTERS, SCRIPTS, UNSPACED, letters
 from sixfold.text.numbers import numbers, numbers_differ
 from sixfold.translation.direction import Direction
 from sixfold.translation.documents.units import NO_CHARACTER, PLACEHOLDER, Span
-from sixfold.translation.string_search import occurrences
+from sixfold.translation.string_search import find_strings
 
-# Measured by benchmarks/guard.py: what finds nine of ten planted faults and cries wolf on one good line in a hundred.
-SHORTEST, LONGEST = 0.3, 3.2  # lengths of a translation, over its source's
-LONG_ENOUGH = 24  # of a source, for its length to say something
-FIGURES = 3  # digits of a number that nobody spells
-SPELLING = 0.8  # how alike two spellings of a name are
-BEAM = 8  # of the second attempt, as wide as that of a short sentence at first
-MOST_NAMES = 50  # of a sentence that are looked for in its translation; one with more is a list
+# Measured by benchmarks/guard.py: with these values the guard finds nine of ten planted faults, and raises a false
+# alarm on one good line in a hundred.
+MIN_LENGTH_RATIO, MAX_LENGTH_RATIO = 0.3, 3.2  # the length of a translation over that of its source, see `text_length`
+MIN_SOURCE_LENGTH = 24  # of shorter sources the length says nothing about the translation
+MIN_DIGITS = 3  # numbers with fewer digits are often written in words
+MIN_NAME_SIMILARITY = 0.8  # ratio of difflib, of two spellings of one name
+RETRY_BEAM = 8  # the beam of the second search, as wide as the beam of the first search for a short sentence
+MAX_NAMES = 50  # names of a sentence that are looked for in its translation; a sentence with more is a list
 
-_DENSE = letters(*UNSPACED)
+_UNSPACED_LETTERS = letters(*UNSPACED)
 _HAN_RUN = re.compile(f"[{LETTERS['Han']}]{{2,}}")
-_SPELT = re.compile(r"[一二三四五六七八九十百千万萬两兩零〇]{2,}|\b(?:hundred|thousand|million|dozen)", re.I)
+_NUMBER_WORDS = re.compile(r"[一二三四五六七八九十百千万萬两兩零〇]{2,}|\b(?:hundred|thousand|million|dozen)", re.I)
 _DECADE = re.compile(r"(\d{1,2}) ?世纪 ?(\d)0 ?年代")
-_PLAIN_WORDS = re.compile(r"(?<!\S)[a-z]{2,}(?!\S)")
+_LOWER_CASE_WORD = re.compile(r"(?<!\S)[a-z]{2,}(?!\S)")
 _ENGLISH_RUN = re.compile(r"(?<![\w`/.-])[a-z]+(?: [a-z]+){3,}(?![\w`/.-])")
-_COPIED = re.compile(  # GPT4, iPhone, JavaScript; what is all capitals is often translated
+_MIXED_CASE_NAME = re.compile(  # GPT4, iPhone, JavaScript; names in capitals are often translated
     r"(?<![A-Za-z\d.-])(?!Ma?c[A-Z])(?:[A-Za-z]+\d[A-Za-z\d]*|[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*)(?![\w-])"
 )
 _LATIN_NAME = re.compile(r"(?<![A-Za-z\d.-])[A-Z][A-Za-z]{2,}(?![A-Za-z\d-])")
-_ENDS = re.compile(r"[.。!！?？…．][\"'”’」』)）\]】*_]*\s*\Z")
-_MARKED = re.compile(r"[^\w\s][\"'”’」』)）\]】*_]*\s*\Z")
+_SENTENCE_END = re.compile(r"[.。!！?？…．][\"'”’」』)）\]】*_]*\s*\Z")
+_PUNCTUATION_END = re.compile(r"[^\w\s][\"'”’」』)）\]】*_]*\s*\Z")
 
 
 class Fault(NamedTuple):
-    """A kind that programs know, where it is in the translation, and a sentence for people."""
+    """A fault of a translation: a kind for programs, and a sentence for people."""
 
     kind: str
     message: str
-    span: Span | None = None
+    span: Span | None = None  # in the translation
 
 
-def check(source: str, said: str, languages: tuple[str, str]) -> list[Fault]:
-    """The faults of a translation of one sentence."""
+def find_faults(source: str, translation: str, languages: tuple[str, str]) -> list[Fault]:
+    """Return the faults of the translation of one sentence.
+
+    Copies, numbers and names are compared only in translations without other faults.
+    """
     if not any(char.isalpha() for char in source):
         return []
-    if not said.strip():
-        return [Fault("empty", "the model had nothing to say for a sentence")]
-    found = [*_loops(source, said), *_damaged(source, said), *_lengths(source, said), *_script(source, said, languages)]
-    if not found:
-        found = [*_copied(source, said, languages), *_numbers(source, said), *_names(source, said, languages)]
-    return found
+    if not translation.strip():
+        return [Fault("empty", "the model returned no translation for a sentence")]
+    faults = [
+        *_loops(source, translation),
+        *_damage(source, translation),
+        *_wrong_length(source, translation),
+        *_wrong_script(source, translation, languages),
+    ]
+    if not faults:
+        faults = [
+            *_copies(source, translation, languages),
+            *_different_numbers(source, translation),
+            *_missing_names(source, translation, languages),
+        ]
+    return faults
 
 
-def _loops(source: str, said: str) -> Iterator[Fault]:
-    span = repeated(said)
-    if span is not None and repeated(source) is None:
-        yield Fault("loop", "the translation says the same again and again", span)
+def _loops(source: str, translation: str) -> Iterator[Fault]:
+    span = find_repetition(translation)
+    if span is not None and find_repetition(source) is None:
+        yield Fault("loop", "the translation repeats the same words again and again", span)
 
 
-def _damaged(source: str, said: str) -> Iterator[Fault]:
-    """Rare characters are spelt in bytes, and not all bytes make one."""
-    at = said.find(NO_CHARACTER)
-    if at >= 0 and NO_CHARACTER not in source:
-        yield Fault("damaged", "the translation has bytes that make no character", (at, at + 1))
+def _damage(source: str, translation: str) -> Iterator[Fault]:
+    """Yield a fault for U+FFFD: rare characters are decoded from bytes, and some bytes make no character."""
+    index = translation.find(NO_CHARACTER)
+    if index >= 0 and NO_CHARACTER not in source:
+        yield Fault("damaged", "the translation has bytes that make no character", (index, index + 1))
 
 
-def repeated(text: str) -> Span | None:
-    """Where a text says one to twelve words, or characters, again and again; or all of it twice."""
+def find_repetition(text: str) -> Span | None:
+    """Return the span where a text repeats a run of one to twelve words or characters; None if it repeats none.
+
+    A run of one must occur six times, one of two or three four times, a longer one three times. If the second half of a
+    text repeats the first, its span is returned.
+    """
     words = [match.span() for match in re.finditer(r"\S+", text)]
-    characters = [(at, at + 1) for at, char in enumerate(text) if not char.isspace()]
+    characters = [(index, index + 1) for index, char in enumerate(text) if not char.isspace()]
     for spans in (words, characters):
         units = [text[slice(*span)].casefold() for span in spans]
         for size in range(1, 13):
             times = 6 if size == 1 else 4 if size < 4 else 3
-            same = 0
-            for place in range(len(units) - size):
-                same = same + 1 if units[place] == units[place + size] else 0
-                if same >= size * (times - 1) and any(char.isalpha() for char in "".join(units[place : place + size])):
-                    return spans[place + 1 - same][0], spans[place + size][1]
-    said = [at for at, _ in characters if text[at].isalnum()]
-    middle = len(said) // 2
+            same = 0  # units in a row that equal the unit `size` before them
+            for index in range(len(units) - size):
+                same = same + 1 if units[index] == units[index + size] else 0
+                if same >= size * (times - 1) and any(char.isalpha() for char in "".join(units[index : index + size])):
+                    return spans[index + 1 - same][0], spans[index + size][1]
+    alphanumeric = [index for index, _ in characters if text[index].isalnum()]
+    middle = len(alphanumeric) // 2
     if (
         middle >= 6
-        and len(said) % 2 == 0
+        and len(alphanumeric) % 2 == 0
         and all(
-            text[one].casefold() == text[other].casefold()
-            for one, other in zip(said[:middle], said[middle:], strict=True)
+            text[first].casefold() == text[second].casefold()
+            for first, second in zip(alphanumeric[:middle], alphanumeric[middle:], strict=True)
         )
     ):
-        return said[middle], len(text)
+        return alphanumeric[middle], len(text)
     return None
 
 
-def weight(text: str) -> int:
-    """The length of a text; a letter of a script without spaces says as much as three others."""
-    return len(text) + 2 * sum(map(len, _DENSE.findall(text)))
+def text_length(text: str) -> int:
+    """Return the length of a text in characters; a letter of a script without spaces counts as three."""
+    return len(text) + 2 * sum(map(len, _UNSPACED_LETTERS.findall(text)))
 
 
-def _lengths(source: str, said: str) -> Iterator[Fault]:
-    ours, theirs = weight(said), weight(source)
-    if ours < SHORTEST * theirs and theirs >= LONG_ENOUGH:
+def _wrong_length(source: str, translation: str) -> Iterator[Fault]:
+    length, source_length = text_length(translation), text_length(source)
+    if length < MIN_LENGTH_RATIO * source_length and source_length >= MIN_SOURCE_LENGTH:
         yield Fault("short", "the translation is much shorter than its source")
-    elif ours > LONGEST * max(theirs, LONG_ENOUGH):
+    elif length > MAX_LENGTH_RATIO * max(source_length, MIN_SOURCE_LENGTH):
         yield Fault("long", "the translation is much longer than its source")
-    elif _ENDS.search(source) and theirs >= LONG_ENOUGH and not _MARKED.search(said):
-        yield Fault("cut", "the translation ends in the middle of a sentence", (max(0, len(said) - 1), len(said)))
+    elif (
+        _SENTENCE_END.search(source) and source_length >= MIN_SOURCE_LENGTH and not _PUNCTUATION_END.search(translation)
+    ):
+        span = max(0, len(translation) - 1), len(translation)
+        yield Fault("cut", "the translation ends in the middle of a sentence", span)
 
 
-def _script(source: str, said: str, languages: tuple[str, str]) -> Iterator[Fault]:
-    wanted, written = (_scripts(language) for language in reversed(languages))
-    if not wanted or not written or not set(wanted).isdisjoint(written):
+def _wrong_script(source: str, translation: str, languages: tuple[str, str]) -> Iterator[Fault]:
+    """Yield a fault if the translation is not in the target's script, or has words in the source's."""
+    target_scripts, source_scripts = (_scripts(language) for language in reversed(languages))
+    if not target_scripts or not source_scripts or not set(target_scripts).isdisjoint(source_scripts):
         return
-    read = letters(*wanted)
-    if not read.search(said) and (letters(*written).search(source) if written != ("Latin",) else _many(source)):
-        yield Fault("script", "the translation is not in the target's script", (0, len(said)))
-    elif "Han" in written:
-        for left in _HAN_RUN.finditer(said):
-            if left[0] in source:
-                yield Fault("script", "words of the source are left in the translation", left.span())
-                return
-    elif written == ("Latin",):
-        for left in _ENGLISH_RUN.finditer(said):
-            if left[0] in source:
-                yield Fault("script", "words of the source are left in the translation", left.span())
-                return
+    if not letters(*target_scripts).search(translation) and (
+        letters(*source_scripts).search(source) if source_scripts != ("Latin",) else _has_lower_case_words(source)
+    ):
+        yield Fault("script", "the translation is not in the target's script", (0, len(translation)))
+    elif "Han" in source_scripts:
+        yield from _untranslated_words(source, translation, _HAN_RUN)
+    elif source_scripts == ("Latin",):
+        yield from _untranslated_words(source, translation, _ENGLISH_RUN)
 
 
-def _many(source: str) -> bool:
-    return len(_PLAIN_WORDS.findall(source)) >= 4
+def _untranslated_words(source: str, translation: str, run: re.Pattern[str]) -> Iterator[Fault]:
+    """Yield a fault for the first run of words in a translation that its source has too."""
+    for match in run.finditer(translation):
+        if match[0] in source:
+            yield Fault("script", "words of the source are left in the translation", match.span())
+            return
+
+
+def _has_lower_case_words(source: str) -> bool:
+    return len(_LOWER_CASE_WORD.findall(source)) >= 4
 
 
 def _scripts(language: str) -> tuple[str, ...]:
     return SCRIPTS.get(re.split("[-_]", language.lower())[0], ())
 
 
-def _copied(source: str, said: str, languages: tuple[str, str]) -> Iterator[Fault]:
-    """Between languages of one script; between others, the script tells."""
-    if languages[0] != languages[1] and source.split() == said.split() and len(_PLAIN_WORDS.findall(source)) >= 3:
-        yield Fault("copied", "the translation is its source", (0, len(said)))
+def _copies(source: str, translation: str, languages: tuple[str, str]) -> Iterator[Fault]:
+    """Yield a fault for a copy of the source, between languages of one script; for others the script tells."""
+    is_copy = source.split() == translation.split()
+    if languages[0] != languages[1] and is_copy and len(_LOWER_CASE_WORD.findall(source)) >= 3:
+        yield Fault("copied", "the translation is the same as its source", (0, len(translation)))
 
 
-def _numbers(source: str, said: str) -> Iterator[Fault]:
-    source, said = (_DECADE.sub(_year, text) for text in (source, said))
-    if difference := numbers_differ(source, said):
+def _different_numbers(source: str, translation: str) -> Iterator[Fault]:
+    source, translation = (_DECADE.sub(_year, text) for text in (source, translation))
+    if difference := numbers_differ(source, translation):
         yield Fault("numbers", f"figures differ: {difference}")
         return
-    there, here = numbers(source), "".join(filter(str.isdecimal, unicodedata.normalize("NFKC", said)))
-    lost = [number for number in there if not _is_spelt(number) and number.rstrip("0") not in here]
-    if lost and not _SPELT.search(said):
-        yield Fault("numbers", f"figures are missing: {', '.join(lost)}")
+    expected = numbers(source)
+    digits = "".join(filter(str.isdecimal, unicodedata.normalize("NFKC", translation)))
+    missing = [number for number in expected if not _may_be_words(number) and number.rstrip("0") not in digits]
+    if missing and not _NUMBER_WORDS.search(translation):
+        yield Fault("numbers", f"figures are missing: {', '.join(missing)}")
 
 
-def _is_spelt(number: str) -> bool:
-    """Whether many would write it in words: twelve, five million."""
-    return len(number) < FIGURES or (len(number.rstrip("0")) == 1 and len(number) > FIGURES + 1)
+def _may_be_words(number: str) -> bool:
+    """Return whether a number is often written in words, as twelve and five million are."""
+    return len(number) < MIN_DIGITS or (len(number.rstrip("0")) == 1 and len(number) > MIN_DIGITS + 1)
 
 
 def _year(decade: re.Match[str]) -> str:
-    """20 世纪 70 年代 is 1970."""
+    """Return the year of a Chinese decade: 1970 for 20 世纪 70 年代."""
     return f"{int(decade[1]) - 1:02}{decade[2]}0"
 
 
-def _names(source: str, said: str, languages: tuple[str, str]) -> Iterator[Fault]:
+def _missing_names(source: str, translation: str, languages: tuple[str, str]) -> Iterator[Fault]:
+    """Yield a fault for placeholders and names in Latin letters that the translation does not have."""
     placeholders = PLACEHOLDER.findall(source)
-    places = occurrences(said, placeholders)
-    lost = [each for each in placeholders if not places[each]]
-    latin = "Latin" in _scripts(languages[0]) or not _scripts(languages[0])
-    bare = PLACEHOLDER.sub(" ", source)
-    names = [*_COPIED.findall(bare), *([] if latin else _LATIN_NAME.findall(bare))]
-    wanted = list(dict.fromkeys(names))[:MOST_NAMES]
-    kept = _bare(said) if wanted else ""
-    lost += [name for name in wanted if not _is_kept(_bare(name), kept)]
-    if lost:
-        yield Fault("names", f"missing in the translation: {', '.join(lost)}")
+    positions = find_strings(translation, placeholders)
+    missing = [placeholder for placeholder in placeholders if not positions[placeholder]]
+    is_latin = "Latin" in _scripts(languages[0]) or not _scripts(languages[0])
+    prose = PLACEHOLDER.sub(" ", source)
+    names = [*_MIXED_CASE_NAME.findall(prose), *([] if is_latin else _LATIN_NAME.findall(prose))]
+    distinct = list(dict.fromkeys(names))[:MAX_NAMES]
+    folded = _fold(translation) if distinct else ""
+    missing += [name for name in distinct if not _has_name(folded, _fold(name))]
+    if missing:
+        yield Fault("names", f"missing in the translation: {', '.join(missing)}")
 
 
-def _bare(text: str) -> str:
-    """Without case and accents."""
+def _fold(text: str) -> str:
+    """Return a text without case and accents."""
     folded = unicodedata.normalize("NFKD", text).casefold()
     return "".join(char for char in folded if not unicodedata.combining(char))
 
 
-def _is_kept(name: str, said: str) -> bool:
-    """Word for word, in another spelling, or in an abbreviation with dots."""
-    if name in said or name.rstrip("s") in said or name in said.replace(".", ""):
+def _has_name(translation: str, name: str) -> bool:
+    """Return whether a translation has a name: letter by letter, in another spelling, or abbreviated with dots."""
+    if name in translation or name.rstrip("s") in translation or name in translation.replace(".", ""):
         return True
-    return len(name) > 4 and bool(get_close_matches(name, re.findall(r"\w+", said), n=1, cutoff=SPELLING))
+    words = re.findall(r"\w+", translation)
+    return len(name) > 4 and bool(get_close_matches(name, words, n=1, cutoff=MIN_NAME_SIMILARITY))
 
 
-def mend(
+def search_without_faults(
     direction: Direction, sentence: str, ids: Sequence[int], faults: Sequence[Fault], search: SearchOptions
 ) -> list[Hypothesis]:
-    """What the model says when it is asked once more, and may not do what it did."""
+    """Search again with constraints against the faults, and return the hypotheses, those with fewest faults first."""
     kinds = {fault.kind for fault in faults}
-    again = replace(search, beam=max(BEAM, search.beam), n_best=BEAM, ignore_shortlist=True)
+    retry = replace(search, beam=max(RETRY_BEAM, search.beam), n_best=RETRY_BEAM, ignore_shortlist=True)
     if "loop" in kinds or "long" in kinds:
-        again = replace(again, no_repeat=4)
+        retry = replace(retry, no_repeat=4)
     if "damaged" in kinds:
-        again = replace(again, banned=direction.tokenizer.byte_ids)
+        retry = replace(retry, banned=direction.tokenizer.byte_ids)
     if kinds & {"short", "cut", "empty"}:
-        again = replace(again, min_length=min(again.max_length, max(3, len(ids) // 2)))
+        retry = replace(retry, min_length=min(retry.max_length, max(3, len(ids) // 2)))
 
-    def faults_of(each: Hypothesis) -> int:
-        return len(check(sentence, direction.decode_target(each.tokens), direction.languages))
+    def count_faults(hypothesis: Hypothesis) -> int:
+        return len(find_faults(sentence, direction.decode_target(hypothesis.tokens), direction.languages))
 
-    (found,) = direction.engine.decode([direction.encoder_input(ids)], again)
-    if again.no_repeat and all(map(faults_of, found)):  # a word of one piece loops without any run of four
-        found += direction.engine.decode([direction.encoder_input(ids)], replace(again, no_repeat=2))[0]
-    return sorted(found, key=faults_of)
+    (hypotheses,) = direction.engine.decode([direction.encoder_input(ids)], retry)
+    if retry.no_repeat and all(map(count_faults, hypotheses)):  # a word of one token loops without any run of four
+        hypotheses += direction.engine.decode([direction.encoder_input(ids)], replace(retry, no_repeat=2))[0]
+    return sorted(hypotheses, key=count_faults)

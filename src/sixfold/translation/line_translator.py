@@ -1,4 +1,7 @@
-"""Lines as files bring them: some bytes are not UTF-8, some languages no model reads, and hours of work go on."""
+"""Lines of a file translated one by one, with counts of their notices and of the bytes that are not UTF-8.
+
+A line that no model reads stays as it is, so that hours of work do not end with an error.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,11 @@ from sixfold.translation.result import Notice, Translation
 from sixfold.translation.translator import Translator
 
 BOM = "\ufeff"
-LANGUAGE_NOTICES = ("language", "same-language", "direction")  # kinds of notices that a strict caller takes for errors
+LANGUAGE_NOTICES = ("language", "same-language", "direction")  # kinds of notices that are errors with --strict
 
 
 class NoticeCount(NamedTuple):
-    """How many lines have a notice of one kind, and where and what the first was."""
+    """How many lines have a notice of one kind, and the place and message of the first."""
 
     lines: int
     where: str  # file:line
@@ -28,7 +31,7 @@ class NoticeCount(NamedTuple):
 
 @dataclass
 class LineTranslator:
-    """Translates the lines of one input, and collects what is to be told about them at the end."""
+    """Translates the lines of one input, and counts their notices."""
 
     translator: Translator
     source: str | None
@@ -36,13 +39,13 @@ class LineTranslator:
     options: TranslateOptions
     glossary: Glossary | None = None
     memory: TranslationMemory | None = None
-    name: str = "input"  # of the file, for messages
-    notices: dict[str, NoticeCount] = field(default_factory=dict)
-    invalid_bytes: int = 0  # that are not UTF-8
-    first_invalid_line: int = 0  # the first with any
+    name: str = "input"  # the name of the file in messages
+    notices: dict[str, NoticeCount] = field(default_factory=dict)  # by kind
+    invalid_bytes: int = 0  # bytes that are not UTF-8
+    first_invalid_line: int = 0  # the number of the first line with such bytes, from 1
 
     def decode_line(self, raw: bytes, number: int) -> str:
-        """A line as text; bytes that are not UTF-8 are replaced and counted."""
+        """Return a line as text, without byte order mark; bytes that are not UTF-8 are replaced and counted."""
         if number == 1:
             raw = raw.removeprefix(codecs.BOM_UTF8)
         try:
@@ -53,24 +56,32 @@ class LineTranslator:
             return raw.decode(errors="replace")
 
     def translate(self, texts: Iterable[str], first: int) -> Iterator[Translation]:
-        """The translation of every line; `first` is the number of the first. What no model reads stays as it is."""
-        asked = [(text, self._is_told(text)) for text in texts]
-        wanted = [text for text, is_told in asked if is_told]
-        found = iter(
-            self.translator.translate_batch(wanted, self.source, self.target, self.options, self.glossary, self.memory)
+        """Yield the translation of every line; `first` is the number of the first line.
+
+        A line in a language that no model reads stays as it is, with a notice.
+        """
+        lines = [(text, self._has_direction(text)) for text in texts]
+        to_translate = [text for text, has_direction in lines if has_direction]
+        translations = iter(
+            self.translator.translate_batch(
+                to_translate, self.source, self.target, self.options, self.glossary, self.memory
+            )
         )
-        unread = (Notice("direction", "no model reads this language; the line stays as it is"),)
-        for number, (text, is_told) in enumerate(asked, start=first):
-            said = next(found) if is_told else Translation(text, text, 0.0, ("", ""), warnings=unread)
-            for kind, message in {notice.kind: notice.message for notice in said.warnings}.items():
+        no_direction = (Notice("direction", "no model reads this language; the line stays as it is"),)
+        for number, (text, has_direction) in enumerate(lines, start=first):
+            if has_direction:
+                translation = next(translations)
+            else:
+                translation = Translation(text, text, 0.0, ("", ""), warnings=no_direction)
+            for kind, message in {notice.kind: notice.message for notice in translation.warnings}.items():
                 add_notice_count(self.notices, kind, NoticeCount(1, f"{self.name}:{number}", message))
-            yield said
+            yield translation
 
     def warning_lines(self) -> Iterator[str]:
-        """What a reader of the translation should be wary of, each with the first place of its kind."""
+        """Yield one line for people about each kind of notice, with the place of its first occurrence."""
         return warning_lines(self.invalid_bytes, f"{self.name}:{self.first_invalid_line}", self.notices)
 
-    def _is_told(self, text: str) -> bool:
+    def _has_direction(self, text: str) -> bool:
         try:
             self.translator.direction(text, self.source, self.target)
         except RequestError:
@@ -79,34 +90,37 @@ class LineTranslator:
 
 
 def byte_order_mark(raw: bytes, number: int) -> str:
-    """The mark that the first line of a file may begin with: it is no part of the text, and stays in front of it."""
+    """Return the byte order mark of the first line of a file, or nothing.
+
+    It is not translated, and is written in front of the translation.
+    """
     return BOM if number == 1 and raw.startswith(codecs.BOM_UTF8) else ""
 
 
 def add_notice_count(notices: dict[str, NoticeCount], kind: str, more: NoticeCount) -> None:
-    """Count more lines with a notice; the first place stays."""
-    known = notices.get(kind)
-    notices[kind] = more if known is None else known._replace(lines=known.lines + more.lines)
+    """Add lines to the count of a kind of notice; the place and message of the first stay."""
+    count = notices.get(kind)
+    notices[kind] = more if count is None else count._replace(lines=count.lines + more.lines)
 
 
 def warning_lines(invalid_bytes: int, where: str, notices: Mapping[str, NoticeCount]) -> Iterator[str]:
-    """What a reader of a translation should be wary of, the commonest first."""
+    """Yield one line for people about invalid bytes and about each kind of notice, the most frequent first."""
     if invalid_bytes:
         yield f"{where}: {invalid_bytes} bytes from here on are not UTF-8 and became U+FFFD"
-    for found in sorted(notices.values(), key=lambda found: -found.lines):
-        more = found.lines - 1
-        yield f"{found.where}: {found.message}" + (
+    for count in sorted(notices.values(), key=lambda count: -count.lines):
+        more = count.lines - 1
+        yield f"{count.where}: {count.message}" + (
             f"; and {more} {'line' if more == 1 else 'lines'} more" if more else ""
         )
 
 
 def check_strict(notices: Mapping[str, NoticeCount]) -> None:
-    """Raise RequestError where the language of a line is none that is read, or is the target's already."""
+    """Raise RequestError if a line is in a language that no model reads, or in the target language already."""
     for kind in LANGUAGE_NOTICES:
         if kind in notices:
             raise strict_error(f"{notices[kind].where}: {notices[kind].message}")
 
 
 def strict_error(message: str) -> RequestError:
-    """The error that a notice about the language becomes with --strict."""
+    """Return the error that stands for a notice about the language with --strict."""
     return RequestError(message, "without --strict it is translated all the same, with a warning")

@@ -1,4 +1,4 @@
-"""From a model file to an engine: which models there are, whether they translate, and what they run on."""
+"""From a model file to an engine: find the models, check that they translate, choose a device."""
 
 from __future__ import annotations
 
@@ -20,65 +20,66 @@ Device = Literal["auto", "cpu", "cuda"]
 ModelSource = Path | str | ModelFile
 SHIPPED_FOLDER = Path(__file__).parent.parent / "pretrained"
 MODEL_SUFFIX = ".safetensors"
-RUN_MODEL_NAME = f"model{MODEL_SUFFIX}"  # what training calls the model in the folder of a run
+RUN_MODEL_NAME = f"model{MODEL_SUFFIX}"  # the model in the folder of a training run
 
 
 def load_all(model: ModelSource | Sequence[ModelSource] | None) -> list[tuple[ModelFile, Tokenizer]]:
-    """The models that are named, or those of this package, each with its tokeniser."""
+    """Load the models that are named, or those of this package if none is, each with its tokeniser."""
     models = shipped_models() if model is None else [model] if isinstance(model, Path | str | ModelFile) else model
-    is_fine = isinstance(models, Sequence) and all(isinstance(each, Path | str | ModelFile) for each in models)
-    if not is_fine or not models:
+    is_valid = isinstance(models, Sequence) and all(isinstance(source, Path | str | ModelFile) for source in models)
+    if not is_valid or not models:
         raise ConfigError(f"model: expected a model file, or a list of them; got {model!r:.60}")
-    return [_load(each) for each in models]
+    return [_load(source) for source in models]
 
 
 def _load(model: ModelSource) -> tuple[ModelFile, Tokenizer]:
     file, name = (model, "model") if isinstance(model, ModelFile) else (modelfile.load(find_model(model)), str(model))
     kind = file.config.model.kind
     if kind != "encoder-decoder" or file.tokenizer is None:
-        what = "has no tokeniser" if kind == "encoder-decoder" else f"is of the kind {kind!r}"
-        raise RequestError(f"{name}: expected a model that translates; this one {what}", "name another model")
+        reason = "has no tokeniser" if kind == "encoder-decoder" else f"is of the kind {kind!r}"
+        raise RequestError(f"{name}: expected a model that translates; this one {reason}", "name another model")
     return file, file.tokenizer
 
 
 def find_model(name: Path | str | None) -> Path:
-    """The file of a model that is named: itself, by the folder of a run, or as one of this package, such as `zh-en`.
+    """Return the file of a model: `name` is a file, the folder of a training run, or a model of this package (`zh-en`).
 
     None stands for the first model of the package.
     """
     if name is None:
         return shipped_models()[0]
     path = Path(name)
-    if _is(Path.is_dir, path):
+    if _test_path(Path.is_dir, path):
         if not (path / RUN_MODEL_NAME).is_file():
             raise ModelFileError(
                 f"{path}: expected a model file, or a folder with {RUN_MODEL_NAME} in it; got a folder without one",
                 "a run writes its model when it ends; name a file to use another",
             )
         return path / RUN_MODEL_NAME
-    in_package = SHIPPED_FOLDER / f"{name}{MODEL_SUFFIX}"
-    return in_package if not _is(Path.exists, path) and str(name) == path.name and in_package.is_file() else path
+    shipped = SHIPPED_FOLDER / f"{name}{MODEL_SUFFIX}"
+    return shipped if not _test_path(Path.exists, path) and str(name) == path.name and shipped.is_file() else path
 
 
-def _is(test: Callable[[Path], bool], path: Path) -> bool:
-    """A test of a path that is False where the system does not take the name, as too long."""
+def _test_path(test: Callable[[Path], bool], path: Path) -> bool:
+    """Return the result of a test of a path, or False if the system rejects the name, for example as too long."""
     with suppress(OSError, ValueError):
         return test(path)
     return False
 
 
 def shipped_models() -> list[Path]:
-    """The models in this package."""
-    found = sorted(SHIPPED_FOLDER.glob("*.safetensors"))
-    if not found:
+    """Return the model files in this package; raise RequestError if it has none."""
+    models = sorted(SHIPPED_FOLDER.glob("*.safetensors"))
+    if not models:
         raise RequestError(
             "model: expected a file; none was named, and this version of sixfold ships none",
             "train one with `sixfold train`, and name it with --model",
         )
-    return found
+    return models
 
 
 def open_engine(file: ModelFile, device: str, threads: int | None, compute: Compute, shortlist: bool) -> Engine:
+    """Return an engine for a model on a device."""
     if device == "cpu":
         from sixfold.engines.cpu import CpuEngine
 
@@ -88,16 +89,19 @@ def open_engine(file: ModelFile, device: str, threads: int | None, compute: Comp
     return GpuEngine.load(file, device, "float16" if compute == "int8" else compute)
 
 
-def choose_device(wanted: str) -> str:
-    """A GPU where there is one and torch to use it; torch is not imported to find out that there is none."""
-    if wanted in ("auto", "cpu"):
+def choose_device(device: str) -> str:
+    """Return `cpu` or the name of a GPU; `auto` is a GPU if there is one that torch can use.
+
+    torch is not imported to find out that there is none.
+    """
+    if device in ("auto", "cpu"):
         has_driver = Path("/dev/nvidiactl").exists() or shutil.which("nvidia-smi") is not None
-        return "cuda" if wanted == "auto" and has_driver and _cuda_works() else "cpu"
-    if not isinstance(wanted, str) or not re.fullmatch(r"cuda(:\d+)?", wanted):
-        raise ConfigError(f"device: expected auto, cpu or cuda; got {wanted!r}")
+        return "cuda" if device == "auto" and has_driver and _cuda_works() else "cpu"
+    if not isinstance(device, str) or not re.fullmatch(r"cuda(:\d+)?", device):
+        raise ConfigError(f"device: expected auto, cpu or cuda; got {device!r}")
     if not _cuda_works():
-        raise RequestError(f"device: expected a GPU that torch can use, for {wanted!r}; found none", "take device cpu")
-    return wanted
+        raise RequestError(f"device: expected a GPU that torch can use, for {device!r}; found none", "take device cpu")
+    return device
 
 
 def _cuda_works() -> bool:
@@ -109,5 +113,6 @@ def _cuda_works() -> bool:
 
 
 def check_threads(threads: int | None) -> None:
+    """Raise ConfigError unless `threads` is a positive integer, or None for all cores."""
     if threads is not None and (not isinstance(threads, int) or threads < 1):
         raise ConfigError(f"threads: expected at least 1, or None for all cores; got {threads!r}")

@@ -1,4 +1,4 @@
-"""What was translated before: a sentence that is known is not asked for again, and one that is alike is shown."""
+"""A translation memory: sentences translated before. Exact matches are used, fuzzy matches are shown."""
 
 from __future__ import annotations
 
@@ -17,166 +17,174 @@ import numpy as np
 
 from sixfold.text.languages import LETTERS, UNSPACED
 from sixfold.translation.direction import collapse_whitespace
-from sixfold.translation.pair_files import Languages, Pair, is_turned, read_pairs, read_tmx, turned_about
+from sixfold.translation.pair_files import Languages, Pair, is_reversed, read_pairs, read_tmx, swap_sides
 from sixfold.translation.result import Match
 
-LEAST, MOST = 0.7, 3  # how alike, and how many, what is shown for a sentence
-LONGEST = 2000  # words of a sentence that is compared with others: the time grows by the square of their number
-NEARLY = 0.99  # the most for what is not the same, as where but a space differs
-_ALONE = "".join(LETTERS[script] for script in UNSPACED)
-_UNIT = re.compile(rf"[{_ALONE}]|[^\W{_ALONE}]+|[^\w\s]")
+MIN_SCORE = 0.7  # of fuzzy matches
+MAX_MATCHES = 3  # fuzzy matches of a sentence
+MAX_WORDS = 2000  # of a sentence with fuzzy matches: the time grows with the square of the number of words
+MAX_INEXACT_SCORE = 0.99  # of sentences that are not equal, for example if only a space differs
+_UNSPACED_LETTERS = "".join(LETTERS[script] for script in UNSPACED)
+_WORD = re.compile(rf"[{_UNSPACED_LETTERS}]|[^\W{_UNSPACED_LETTERS}]+|[^\w\s]")
 
 
 @dataclass(frozen=True)
 class TranslationMemory:
-    """Sentences, or lines, and their translations; of several with one source the last counts."""
+    """Sentences or lines, and their translations; of several entries with one source, the last is used."""
 
     entries: tuple[Pair, ...]
-    languages: Languages | None = None  # that it is for; None: whatever it is used for
+    languages: Languages | None = None  # the direction of the entries; None: the direction it is used with
 
     @classmethod
     def read(cls, path: Path | str) -> TranslationMemory:
-        """TMX by its name, else two columns separated by tabs, with or without a first line of two language codes."""
+        """Read a memory from a file.
+
+        The suffix .tmx stands for TMX. Any other file has two columns separated by tabs, with or without a first line
+        of two language codes.
+        """
         path = Path(path)
         return cls(*(read_tmx(path) if path.suffix.lower() == ".tmx" else read_pairs(path, "a sentence")))
 
     def toward(self, languages: Languages) -> TranslationMemory:
-        """The entries for a direction: its own, or turned about."""
-        turned = is_turned(self.languages, languages)
-        if turned is None:
+        """Return the entries for a direction: as they are, with their sides swapped, or none."""
+        swapped = is_reversed(self.languages, languages)
+        if swapped is None:
             return TranslationMemory((), languages)
-        return self._turned if turned else self
+        return self._swapped if swapped else self
 
     def __contains__(self, sentence: object) -> bool:
-        return isinstance(sentence, str) and folded(sentence) in self._known
+        return isinstance(sentence, str) and normalise(sentence) in self._translations
 
     def exact(self, sentence: str) -> str | None:
-        """The translation of a sentence that is there, but for white space and the forms of Unicode."""
-        return self._known.get(folded(sentence))
+        """Return the translation of a sentence, or None; white space and Unicode forms make no difference."""
+        return self._translations.get(normalise(sentence))
 
-    def fuzzy(self, sentence: str, least: float = LEAST, count: int = MOST) -> list[Match]:
-        """What is most alike, the best first: a score is the share of words that need no edit, 1 for the same text.
+    def fuzzy(self, sentence: str, least: float = MIN_SCORE, count: int = MAX_MATCHES) -> list[Match]:
+        """Return the `count` most similar entries with a score of at least `least`, the best first.
 
-        Where words are not set apart by spaces, each character counts as one. A sentence of more than `LONGEST` words
-        is alike to none.
+        The score is the share of words that need no edit, and 1 for the same text. Each character is a word in scripts
+        without spaces. A sentence of more than `MAX_WORDS` words has no fuzzy matches.
         """
-        text = folded(sentence)
-        units = units_of(text)
-        if len(units) > LONGEST:
+        text = normalise(sentence)
+        words = split_words(text)
+        if len(words) > MAX_WORDS:
             return []
-        bounds = self._index.bounds(units)
-        near = np.flatnonzero(bounds >= max(least, 1e-9))
-        best: list[tuple[float, int]] = []
-        for number in map(int, near[np.argsort(-bounds[near], kind="stable")]):
-            if best[count - 1 :] and bounds[number] < -best[-1][0]:
-                break  # nor can any that follows be better than those
-            score = _alike(text, units, self._sources[number])
+        bounds = self._index.score_bounds(words)
+        candidates = np.flatnonzero(bounds >= max(least, 1e-9))
+        best: list[tuple[float, int]] = []  # minus the score, and the index of the source
+        for index in map(int, candidates[np.argsort(-bounds[candidates], kind="stable")]):
+            if best[count - 1 :] and bounds[index] < -best[-1][0]:
+                break  # no later candidate can be better than the matches so far
+            score = _similarity(text, words, self._sources[index])
             if score >= least:
-                best = sorted([*best, (-score, number)])[:count]
-        return [self._match(self._sources[number], -cost) for cost, number in best]
+                best = sorted([*best, (-score, index)])[:count]
+        return [self._match(self._sources[index], -cost) for cost, index in best]
 
     def matches(self, sentences: Iterable[str]) -> tuple[Match, ...]:
-        """What is known of some sentences: what is the same, or else what is alike."""
-        found = []
-        for sentence in dict.fromkeys(map(folded, sentences)):
-            found += [self._match(sentence, 1.0)] if sentence in self._known else self.fuzzy(sentence)
-        return tuple(found)
+        """Return the exact match of each sentence, or else its fuzzy matches."""
+        matches = []
+        for sentence in dict.fromkeys(map(normalise, sentences)):
+            matches += [self._match(sentence, 1.0)] if sentence in self._translations else self.fuzzy(sentence)
+        return tuple(matches)
 
     def digest(self) -> str:
-        """A name for what is in it."""
+        """Return the SHA-256 of the entries and their direction."""
         return hashlib.sha256(json.dumps([self.languages, self.entries]).encode()).hexdigest()
 
     @cached_property
-    def _turned(self) -> TranslationMemory:
-        return TranslationMemory(turned_about(self.entries), self.languages and (self.languages[1], self.languages[0]))
+    def _swapped(self) -> TranslationMemory:
+        languages = self.languages and (self.languages[1], self.languages[0])
+        return TranslationMemory(swap_sides(self.entries), languages)
 
     @cached_property
-    def _known(self) -> dict[str, str]:
-        pairs = ((folded(source), collapse_whitespace(target)) for source, target in self.entries)
+    def _translations(self) -> dict[str, str]:
+        """The translations by their normalised sources."""
+        pairs = ((normalise(source), collapse_whitespace(target)) for source, target in self.entries)
         return {source: target for source, target in pairs if source and target}
 
     @cached_property
     def _sources(self) -> list[str]:
-        return list(self._known)
+        return list(self._translations)
 
     @cached_property
-    def _index(self) -> _Index:
-        return _Index(self._sources)
+    def _index(self) -> _WordIndex:
+        return _WordIndex(self._sources)
 
     def _match(self, source: str, score: float) -> Match:
-        return Match(source, self._known[source], score)
+        return Match(source, self._translations[source], score)
 
 
-class _Index:
-    """Which texts have which units.
+class _WordIndex:
+    """An inverted index: the texts that contain each word.
 
-    The longer of two texts, less the units that both have, is the least number of edits between them. So what they
-    share bounds how alike they are, and whoever looks at them by that bound may stop early and has missed nothing.
+    The number of edits between two texts is at least the length of the longer one less the number of words that both
+    have. So the shared words bound the score, and a search in the order of this bound may stop early and miss nothing.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
-        self.numbers: defaultdict[tuple[str, int], int] = defaultdict(lambda: len(self.numbers))
-        units = [[self.numbers[unit] for unit in counted(units_of(text))] for text in texts]
-        self.lengths = np.fromiter(map(len, units), np.int32, len(units))
-        flat = np.fromiter(chain.from_iterable(units), np.int32, int(self.lengths.sum()))
+        self.ids: defaultdict[tuple[str, int], int] = defaultdict(lambda: len(self.ids))
+        ids_of_texts = [[self.ids[word] for word in number_repeats(split_words(text))] for text in texts]
+        self.lengths = np.fromiter(map(len, ids_of_texts), np.int32, len(ids_of_texts))  # texts
+        flat = np.fromiter(chain.from_iterable(ids_of_texts), np.int32, int(self.lengths.sum()))
         order = np.argsort(flat, kind="stable")
-        self.texts = np.repeat(np.arange(len(units), dtype=np.int32), self.lengths)[order]  # by their units
-        self.starts = np.searchsorted(flat[order], np.arange(len(self.numbers) + 1))
-        self.numbers.default_factory = None
+        # The texts of word id i are texts[starts[i] : starts[i + 1]].
+        self.texts = np.repeat(np.arange(len(ids_of_texts), dtype=np.int32), self.lengths)[order]
+        self.starts = np.searchsorted(flat[order], np.arange(len(self.ids) + 1))
+        self.ids.default_factory = None
 
-    def bounds(self, units: Sequence[str]) -> np.ndarray:
-        """For every text, the most that it can be alike."""
-        known = [self.numbers[unit] for unit in counted(units) if unit in self.numbers]
-        runs = [self.texts[self.starts[number] : self.starts[number + 1]] for number in known]
+    def score_bounds(self, words: Sequence[str]) -> np.ndarray:
+        """Return the highest score that each text can have for these words."""
+        ids = [self.ids[word] for word in number_repeats(words) if word in self.ids]
+        runs = [self.texts[self.starts[number] : self.starts[number + 1]] for number in ids]
         shared = np.bincount(np.concatenate(runs), minlength=len(self.lengths)) if runs else np.zeros_like(self.lengths)
-        return shared / np.maximum(self.lengths, len(units))
+        return shared / np.maximum(self.lengths, len(words))
 
 
-def folded(text: str) -> str:
-    """In one form of Unicode, with single spaces."""
+def normalise(text: str) -> str:
+    """Return a text in Unicode form NFC with single spaces."""
     return collapse_whitespace(unicodedata.normalize("NFC", text))
 
 
-def units_of(text: str) -> list[str]:
-    """Words and marks; where words are not set apart, characters."""
-    return _UNIT.findall(text)
+def split_words(text: str) -> list[str]:
+    """Return the words and punctuation marks of a text; each character is a word in scripts without spaces."""
+    return _WORD.findall(text)
 
 
-def counted(units: Iterable[str]) -> list[tuple[str, int]]:
-    """Each with how often it has come, so that the second of a kind is another than the first."""
-    seen: Counter[str] = Counter()
-    found = []
-    for unit in units:
-        seen[unit] += 1
-        found.append((unit, seen[unit]))
-    return found
+def number_repeats(words: Iterable[str]) -> list[tuple[str, int]]:
+    """Return each word with how often it has occurred so far, so that a repeated word counts as often as it occurs."""
+    counts: Counter[str] = Counter()
+    numbered = []
+    for word in words:
+        counts[word] += 1
+        numbered.append((word, counts[word]))
+    return numbered
 
 
-def _alike(text: str, units: Sequence[str], other: str) -> float:
-    if text == other:
+def _similarity(text: str, words: Sequence[str], source: str) -> float:
+    if text == source:
         return 1.0
-    others = units_of(other)
-    longer = max(len(units), len(others))
-    return min(NEARLY, (longer - distance(units, others)) / longer)
+    source_words = split_words(source)
+    longer = max(len(words), len(source_words))
+    return min(MAX_INEXACT_SCORE, (longer - edit_distance(words, source_words)) / longer)
 
 
-def distance(one: Sequence[str], other: Sequence[str]) -> int:
-    """Edits from one to the other: units put in, left out or replaced.
+def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
+    """Return the number of words to insert, delete or replace to get from one text to the other.
 
-    A column of the table of all beginnings is two integers, with a bit for each unit of `one`: where the number of
-    edits goes up from one row to the next, and where it goes down (Myers 1999).
+    A column of the table of edit distances is two integers with a bit for each word of `first`: `up` where the distance
+    grows by one from a row to the next, `down` where it shrinks by one (Myers 1999).
     """
-    places: defaultdict[str, int] = defaultdict(int)
-    for at, unit in enumerate(one):
-        places[unit] |= 1 << at
-    edits, everywhere, last = len(one), (1 << len(one)) - 1, 1 << len(one) >> 1
-    up, down = everywhere, 0
-    for unit in other:
-        same = places.get(unit, 0)
+    positions: defaultdict[str, int] = defaultdict(int)  # a bit for each position of a word in `first`
+    for index, word in enumerate(first):
+        positions[word] |= 1 << index
+    distance, all_bits, last_bit = len(first), (1 << len(first)) - 1, 1 << len(first) >> 1
+    up, down = all_bits, 0
+    for word in second:
+        same = positions.get(word, 0)
         diagonal = (((same & up) + up) ^ up) | same
-        more, fewer = (down | ~(diagonal | up)) & everywhere, up & diagonal
-        edits += bool(more & last) - bool(fewer & last)
-        more, fewer = more << 1 | 1, fewer << 1
+        right_up, right_down = (down | ~(diagonal | up)) & all_bits, up & diagonal
+        distance += bool(right_up & last_bit) - bool(right_down & last_bit)
+        right_up, right_down = right_up << 1 | 1, right_down << 1
         same |= down
-        up, down = (fewer | ~(same | more)) & everywhere, more & same & everywhere
-    return edits if one else len(other)
+        up, down = (right_down | ~(same | right_up)) & all_bits, right_up & same & all_bits
+    return distance if first else len(second)

@@ -13,20 +13,20 @@ from sixfold.errors import DataError
 from sixfold.text.encodings import SAMPLE, check_utf8
 
 Languages = tuple[str, str]
-PAIRED = frozenset(["bpt", "ept"])  # code of another format, around words: it is dropped, and the words are kept
+TMX_PAIRED_CODES = frozenset(["bpt", "ept"])  # hold code of another format; it is dropped, the words between them stay
 
 
 class Pair(NamedTuple):
-    """A text, and what it becomes."""
+    """A text and its translation."""
 
     source: str
     target: str
 
 
 def read_pairs(path: Path, kind: str) -> tuple[tuple[Pair, ...], Languages | None]:
-    """Two columns separated by tabs; a first line of two language codes, such as `en	zh`, says the direction.
+    """Read two columns separated by tabs; a first line of two language codes, such as `en	zh`, is the direction.
 
-    `kind`: what stands in the first column, in words.
+    `kind` names the content of the first column in messages.
     """
     pairs = []
     try:
@@ -38,123 +38,132 @@ def read_pairs(path: Path, kind: str) -> tuple[tuple[Pair, ...], Languages | Non
                 if not any(map(str.strip, row)):
                     continue
                 if len(row) < 2 or not row[0].strip() or not row[1].strip():
-                    wanted = f"{kind}, a tab and its translation"
-                    raise DataError(f"{path}:{reader.line_num}: expected {wanted}; got {row!r:.60}")
+                    expected = f"{kind}, a tab and its translation"
+                    raise DataError(f"{path}:{reader.line_num}: expected {expected}; got {row!r:.60}")
                 pairs.append(Pair(row[0].strip(), row[1].strip()))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path}: cannot be read: {error}") from None
-    if pairs and all(re.fullmatch(r"[a-z]{2,3}(?:-\w+)?", each) for each in pairs[0]):
+    if pairs and all(re.fullmatch(r"[a-z]{2,3}(?:-\w+)?", code) for code in pairs[0]):
         return tuple(pairs[1:]), (pairs[0].source, pairs[0].target)
     return tuple(pairs), None
 
 
-def is_turned(known: Languages | None, wanted: Languages) -> bool | None:
-    """Whether pairs of a direction must be turned about for the one that is wanted; None: they are for neither."""
-    if known is None or known == wanted:
+def is_reversed(languages: Languages | None, direction: Languages) -> bool | None:
+    """Return whether pairs of some languages have to be swapped for a direction; None if they do not fit it.
+
+    Pairs without languages fit every direction as they are.
+    """
+    if languages is None or languages == direction:
         return False
-    return True if known == wanted[::-1] else None
+    return True if languages == direction[::-1] else None
 
 
-def turned_about(pairs: Iterable[Pair]) -> tuple[Pair, ...]:
+def swap_sides(pairs: Iterable[Pair]) -> tuple[Pair, ...]:
+    """Return pairs with source and target swapped."""
     return tuple(Pair(target, source) for source, target in pairs)
 
 
 def read_tmx(path: Path) -> tuple[tuple[Pair, ...], Languages | None]:
-    """The pairs, and their languages without regions.
+    """Read the pairs of a TMX file, and their languages without regions.
 
-    What marks words in a segment (`bpt`, `ept`, `hi`) is dropped. Where anything else stands in one, as `ph`, nobody
-    knows what it is for, and the unit is skipped.
+    Elements around words of a segment (`bpt`, `ept`, `hi`) are dropped. A unit with any other element in a segment,
+    such as `ph`, is skipped, since nothing says what the element stands for. The file is read as a stream, and the
+    reader opens no other file.
     """
-    reader = _Reader(path)
+    reader = _TmxReader(path)
     try:
         with path.open("rb") as file:
             reader.parser.ParseFile(file)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error}") from None
-    except (expat.ExpatError, ValueError, LookupError) as error:  # the latter of encodings that nobody knows
+    except (expat.ExpatError, ValueError, LookupError) as error:  # LookupError: an unknown encoding
         raise DataError(f"{path}: expected TMX: {error}") from None
     return tuple(reader.pairs), reader.languages
 
 
-class _Reader:
-    """What has been read so far."""
+class _TmxReader:
+    """Handlers of an XML parser, and what they have read so far."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.pairs: list[Pair] = []
         self.languages: Languages | None = None
-        self.first = ""  # the language that the header calls the source
-        self.begun = False
-        self.unit: dict[str, str] = {}  # segments by their languages
-        self.skipped = False  # the unit
-        self.language = ""  # of the variant
-        self.text: list[str] | None = None  # of the segment
-        self.code = 0  # elements inside of each other that hold no words
+        self.source_language = ""  # from the header
+        self.has_root = False
+        self.unit: dict[str, str] = {}  # the segments of the current unit by their languages
+        self.skips_unit = False
+        self.language = ""  # of the current variant
+        self.text: list[str] | None = None  # of the current segment
+        self.code_depth = 0  # open elements of the segment that hold code and no words
         self.parser = expat.ParserCreate()
         self.parser.buffer_text = True
-        self.parser.StartElementHandler = self.start
-        self.parser.EndElementHandler = self.end
-        self.parser.CharacterDataHandler = self.say
-        self.parser.StartDoctypeDeclHandler = self.declare
-        self.parser.SkippedEntityHandler = self.skip
+        self.parser.StartElementHandler = self.start_element
+        self.parser.EndElementHandler = self.end_element
+        self.parser.CharacterDataHandler = self.add_text
+        self.parser.StartDoctypeDeclHandler = self.check_doctype
+        self.parser.SkippedEntityHandler = self.refuse_entity
 
-    def start(self, name: str, attributes: dict[str, str]) -> None:
-        if not self.begun and name != "tmx":
-            raise self.wrong(f"expected TMX; got <{name}>")
-        self.begun = True
+    def start_element(self, name: str, attributes: dict[str, str]) -> None:
+        if not self.has_root and name != "tmx":
+            raise self.error(f"expected TMX; got <{name}>")
+        self.has_root = True
         if self.text is not None:
-            if self.code or name in PAIRED:
-                self.code += 1
+            if self.code_depth or name in TMX_PAIRED_CODES:
+                self.code_depth += 1
             elif name != "hi":
-                self.skipped = True
+                self.skips_unit = True
         elif name == "header":
-            self.first = _language(attributes.get("srclang", ""))
+            self.source_language = _tmx_language(attributes.get("srclang", ""))
         elif name == "tu":
-            self.unit, self.skipped = {}, False
+            self.unit, self.skips_unit = {}, False
         elif name == "tuv":
-            self.language = _language(attributes.get("xml:lang", attributes.get("lang", "")))
+            self.language = _tmx_language(attributes.get("xml:lang", attributes.get("lang", "")))
             if not self.language:
-                raise self.wrong("expected xml:lang in <tuv>; it has none")
+                raise self.error("expected xml:lang in <tuv>; it has none")
         elif name == "seg":
-            self.text, self.code = [], 0
+            self.text, self.code_depth = [], 0
 
-    def end(self, name: str) -> None:
-        if self.text is not None and self.code:
-            self.code -= 1
+    def end_element(self, name: str) -> None:
+        if self.text is not None and self.code_depth:
+            self.code_depth -= 1
         elif self.text is not None and name == "seg":
             self.unit.setdefault(self.language, "".join(self.text).strip())
             self.text = None
         elif name == "tu":
-            self.take()
+            self.add_unit()
 
-    def say(self, text: str) -> None:
-        if self.text is not None and not self.code:
+    def add_text(self, text: str) -> None:
+        if self.text is not None and not self.code_depth:
             self.text.append(text)
 
-    def take(self) -> None:
-        """A unit that is whole."""
+    def add_unit(self) -> None:
+        """Add the pair of a unit that has ended; the first unit of two languages sets the direction."""
         if self.languages is None and len(self.unit) == 2:
-            one, other = self.unit
-            self.languages = (other, one) if other == self.first else (one, other)
-        known = {*self.unit, *(self.languages or ())}
-        if len(known) > 2:
-            raise self.wrong(f"expected two languages; got {', '.join(sorted(known))}", "make a file of two of them")
+            first, second = self.unit
+            self.languages = (second, first) if second == self.source_language else (first, second)
+        languages = {*self.unit, *(self.languages or ())}
+        if len(languages) > 2:
+            names = ", ".join(sorted(languages))
+            raise self.error(f"expected two languages; got {names}", "make a file of two of them")
         pair = Pair(*(self.unit.get(language, "") for language in self.languages or ("", "")))
-        if not self.skipped and all(pair):
+        if not self.skips_unit and all(pair):
             self.pairs.append(pair)
 
-    def declare(self, _name: str, _system: str | None, _public: str | None, has_subset: int) -> None:
-        """A DTD that is only named is never opened; one that is written here can make a gigabyte of a line."""
+    def check_doctype(self, _name: str, _system: str | None, _public: str | None, has_subset: int) -> None:
+        """Raise DataError for declarations inside the file, since entities can expand a line to a gigabyte.
+
+        A DTD that is only named is never opened.
+        """
         if has_subset:
-            raise self.wrong("expected no declarations in <!DOCTYPE>; got some", "delete what is in its brackets")
+            raise self.error("expected no declarations in <!DOCTYPE>; got some", "delete what is in its brackets")
 
-    def skip(self, name: str, _is_parameter: Any) -> None:
-        raise self.wrong(f"expected characters; got the entity &{name};, which only its DTD knows")
+    def refuse_entity(self, name: str, _is_parameter: Any) -> None:
+        raise self.error(f"expected characters; got the entity &{name};, which only its DTD defines")
 
-    def wrong(self, message: str, hint: str | None = None) -> DataError:
+    def error(self, message: str, hint: str | None = None) -> DataError:
         return DataError(f"{self.path}:{self.parser.CurrentLineNumber}: {message}", hint)
 
 
-def _language(code: str) -> str:
-    """`en` for en-US; nothing for *all*."""
+def _tmx_language(code: str) -> str:
+    """Return a language code without region, `en` for en-US, and nothing for `*all*`."""
     return re.split("[-_]", code.strip().lower())[0] if code != "*all*" else ""

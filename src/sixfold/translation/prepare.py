@@ -1,4 +1,4 @@
-"""From texts to the sentences a model is asked for, and from its answers back to texts with their layout."""
+"""Texts as sentences that a model can read, and the layout that their translations are put back into."""
 
 from __future__ import annotations
 
@@ -12,95 +12,109 @@ from sixfold.translation.result import Notice
 
 @dataclass
 class Layout:
-    """A text as lines of sentences."""
+    """A text as lines, each with its sentences and the white space around them."""
 
     text: str
     lines: list[Line]
     notices: list[Notice] = field(default_factory=list)
 
     def sentences(self) -> list[str]:
-        """The sentences that have something to translate; the rest stays as it is."""
-        return [each.text for line in self.lines for each in line.sentences if has_words(each.text)]
+        """Return the sentences that have words, in their order; everything else stays as it is."""
+        return [sentence.text for line in self.lines for sentence in line.sentences if has_words(sentence.text)]
 
     def fill(self, translations: Iterable[str], spaced: bool) -> str:
-        """The text with the sentences sentences replaced, in their order."""
-        coming = iter(translations)
+        """Return the text with a translation in the place of each of `sentences()`.
+
+        `spaced`: the target language writes spaces between sentences.
+        """
+        remaining = iter(translations)
         return "".join(
-            rejoin(line, [next(coming) if has_words(each.text) else each.text for each in line.sentences], spaced)
+            rejoin(
+                line,
+                [next(remaining) if has_words(sentence.text) else sentence.text for sentence in line.sentences],
+                spaced,
+            )
             for line in self.lines
         )
 
 
 @dataclass
 class PreparedTexts:
-    """The layouts of texts, and the ids of every sentence that is sentences."""
+    """The layouts of texts, and the token ids of every sentence to translate."""
 
     layouts: list[Layout]
     ids: dict[str, list[int]]
 
 
 def prepare(
-    texts: Sequence[str], tokenizer: Tokenizer, longest: int, splits: bool = True, known: Container[str] = ()
+    texts: Sequence[str], tokenizer: Tokenizer, max_tokens: int, splits: bool = True, memory: Container[str] = ()
 ) -> PreparedTexts:
-    """`longest`: tokens that a sentence may have; longer ones are cut. What is `known`, also a line, stays whole."""
-    layouts = [_lay_out(text, splits, known) for text in texts]
+    """Split texts into sentences and encode these.
+
+    1. Each line is split into sentences if `splits`, unless the whole line is in `memory`.
+    2. A sentence of more than `max_tokens` tokens is cut into parts, unless it is in `memory`.
+    """
+    layouts = [_lay_out(text, splits, memory) for text in texts]
     ids: dict[str, list[int]] = {}
     _encode(layouts, tokenizer, ids)
-    too_long = {sentence for sentence, its in ids.items() if len(its) > longest and sentence not in known}
-    cut_up = [layout for layout in layouts if not too_long.isdisjoint(layout.sentences())]
-    for layout in cut_up:
+    too_long = {sentence for sentence, tokens in ids.items() if len(tokens) > max_tokens and sentence not in memory}
+    layouts_to_cut = [layout for layout in layouts if not too_long.isdisjoint(layout.sentences())]
+    for layout in layouts_to_cut:
         layout.lines = [
-            Line(before, [part for each in sentences for part in _parts(each, too_long, tokenizer, longest)])
+            Line(before, [part for sentence in sentences for part in _cut(sentence, too_long, tokenizer, max_tokens)])
             for before, sentences in layout.lines
         ]
         layout.notices.append(Notice("cut", "a sentence too long for the model was translated in pieces"))
-    _encode(cut_up, tokenizer, ids)
+    _encode(layouts_to_cut, tokenizer, ids)
     return PreparedTexts(layouts, ids)
 
 
-def _lay_out(text: str, splits: bool, known: Container[str]) -> Layout:
-    fine = replace_surrogates(text)
-    # What ends a line is white space that the line ends in, so it stays where it is, whichever of a dozen it is.
+def _lay_out(text: str, splits: bool, memory: Container[str]) -> Layout:
+    valid = replace_surrogates(text)
+    # Line ends, of which Unicode has a dozen, are white space at the end of a line. So they stay where they are.
     lines = [
-        split(line) if splits and line.strip() not in known else _unsplit(line)
-        for line in fine.splitlines(keepends=True)
+        split(line) if splits and line.strip() not in memory else _unsplit(line)
+        for line in valid.splitlines(keepends=True)
     ]
     notice = Notice("characters", "half characters (surrogates) were replaced")
-    return Layout(fine, lines, [notice] if fine != text else [])
+    return Layout(valid, lines, [notice] if valid != text else [])
 
 
 def _unsplit(line: str) -> Line:
-    bare = line.strip()
+    """Return a line as one sentence, or as none if it is blank."""
+    stripped = line.strip()
     before = line[: len(line) - len(line.lstrip())]
-    return Line(before, [Sentence(bare, line[len(before) + len(bare) :])] if bare else [])
+    return Line(before, [Sentence(stripped, line[len(before) + len(stripped) :])] if stripped else [])
 
 
 def _encode(layouts: Sequence[Layout], tokenizer: Tokenizer, ids: dict[str, list[int]]) -> None:
+    """Add the token ids of the sentences that `ids` does not have yet."""
     new = list({sentence: None for layout in layouts for sentence in layout.sentences() if sentence not in ids})
     ids.update(zip(new, tokenizer.encode_batch(new), strict=True))
 
 
-def _parts(sentence: Sentence, too_long: set[str], tokenizer: Tokenizer, longest: int) -> list[Sentence]:
+def _cut(sentence: Sentence, too_long: set[str], tokenizer: Tokenizer, max_tokens: int) -> list[Sentence]:
+    """Return a sentence as parts of at most `max_tokens` tokens; white space between parts follows the first."""
     if sentence.text not in too_long:
         return [sentence]
     parts: list[Sentence] = []
-    for piece in cut(sentence.text, lambda piece: len(tokenizer.encode(piece)) <= longest):
-        bare = piece.strip()
+    for piece in cut(sentence.text, lambda piece: len(tokenizer.encode(piece)) <= max_tokens):
+        stripped = piece.strip()
         start = len(piece) - len(piece.lstrip())
         if parts:
             parts[-1] = Sentence(parts[-1].text, parts[-1].after + piece[:start])
-        if bare:
-            parts.append(Sentence(bare, piece[start + len(bare) :]))
+        if stripped:
+            parts.append(Sentence(stripped, piece[start + len(stripped) :]))
     return [*parts[:-1], Sentence(parts[-1].text, parts[-1].after + sentence.after)]
 
 
 def has_words(text: str) -> bool:
-    """Numbers, marks and emoji mean the same in every language."""
+    """Return whether a text has letters; numbers, marks and emoji need no translation."""
     return any(char.isalpha() for char in text)
 
 
 def replace_surrogates(text: str) -> str:
-    """Two halves that belong together become the character they stand for, single ones U+FFFD."""
+    """Join pairs of surrogates to the characters that they encode, and replace single ones by U+FFFD."""
     if not any(map(is_surrogate, text)):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,4 +1,4 @@
-"""A translation and what is known about it: scores, tokens, which word comes from which, and what to be wary of."""
+"""A translation with its scores, alternatives, notices and details: tokens, word alignment, sentences, matches."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-Span = tuple[int, int]  # from the first character to behind the last
+Span = tuple[int, int]  # characters of a text: the first, and the one after the last
 
 
 class Token(NamedTuple):
-    """A piece of the translation: where it stands, how sure the model was, and where it looked most."""
+    """A token of the translation, its probability, and the source token that it is aligned with."""
 
     text: str
     span: Span  # in the translation
@@ -20,22 +20,22 @@ class Token(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A word of the translation, and the word of the source that it looked at most."""
+    """A word of the translation, and the source word that it is aligned with."""
 
     target: Span
     source: Span
-    weight: float  # the share of its attention that went there
+    weight: float  # the share of the target word's attention that goes to the source word
 
 
 class Alternative(NamedTuple):
-    """Another way to say it. The score is the mean log-probability of a token, less a length penalty."""
+    """One of the n best translations. The score is the mean log-probability of a token, less a length penalty."""
 
     text: str
     score: float
 
 
 class Match(NamedTuple):
-    """What a memory has for a sentence: 1 for the same, which is used; less for what is alike, which is shown."""
+    """An entry of a translation memory. A score of 1 is an exact match, which is used; a lower one is only shown."""
 
     source: str
     target: str
@@ -43,22 +43,22 @@ class Match(NamedTuple):
 
 
 class Notice(NamedTuple):
-    """What to be wary of: a kind that programs know, and a sentence for people."""
+    """A warning about a translation: a kind for programs, and a sentence for people."""
 
     kind: str
     message: str
-    span: Span | None = None  # in the translation, where it can be said
+    span: Span | None = None  # in the translation; None where it concerns no certain part
 
 
 class Sentence(NamedTuple):
-    """A part that was translated by itself, and what it became."""
+    """A sentence of the source that was translated by itself, and its translation."""
 
     source: Span
     target: Span
 
 
 class Details(NamedTuple):
-    """What takes another pass through the model to learn."""
+    """The parts of a translation that need another pass through the model."""
 
     tokens: tuple[Token, ...]
     alignment: tuple[Link, ...]
@@ -67,7 +67,7 @@ class Details(NamedTuple):
 
 @dataclass(frozen=True)
 class Translation:
-    """What a text became. Details and `matches` are worked out when they are first asked for."""
+    """The translation of a text. Its details and its memory matches are computed when they are first read."""
 
     source: str
     text: str
@@ -75,7 +75,9 @@ class Translation:
     languages: tuple[str, str]
     n_best: tuple[Alternative, ...] = ()
     warnings: tuple[Notice, ...] = ()
-    confidence: float | None = None  # the chance that its least sure sentence is a fair one, where the model can tell
+    # The probability that the sentence with the lowest score is translated fairly; None where the model's card has no
+    # curve for it.
+    confidence: float | None = None
     _explain: Callable[[], Details] | None = field(default=None, repr=False, compare=False)
     _recall: Callable[[], tuple[Match, ...]] | None = field(default=None, repr=False, compare=False)
 
@@ -85,36 +87,36 @@ class Translation:
 
     @property
     def tokens(self) -> tuple[Token, ...]:
-        """The pieces of the translation that the model wrote, with their probabilities."""
+        """The tokens of the translation that the model wrote, with their probabilities."""
         return self._details.tokens
 
     @property
     def alignment(self) -> tuple[Link, ...]:
-        """Which word comes from which."""
+        """Each word of the translation with the source word that it is aligned with."""
         return self._details.alignment
 
     @property
     def sentences(self) -> tuple[Sentence, ...]:
-        """Which parts were translated by themselves."""
+        """The sentences that were translated one by one."""
         return self._details.sentences
 
     @cached_property
     def matches(self) -> tuple[Match, ...]:
-        """What the memory has for its sentences, where one was given."""
+        """The entries of the translation memory that match the sentences; empty without a memory."""
         return self._recall() if self._recall else ()
 
     def to_dict(self, details: bool = False) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        found: dict[str, Any] = {
+        """Return the translation as values that JSON can hold, with tokens, alignment and sentences if `details`."""
+        values: dict[str, Any] = {
             "source": self.source, "translation": self.text, "score": self.score, "confidence": self.confidence,
             "from": self.languages[0], "to": self.languages[1],
-            "n_best": [each._asdict() for each in self.n_best],
-            "warnings": [each._asdict() for each in self.warnings],
+            "n_best": [alternative._asdict() for alternative in self.n_best],
+            "warnings": [notice._asdict() for notice in self.warnings],
         }  # fmt: skip
         if self._recall:
-            found["memory"] = [each._asdict() for each in self.matches]
+            values["memory"] = [match._asdict() for match in self.matches]
         if details:
-            found["tokens"] = [each._asdict() for each in self.tokens]
-            found["alignment"] = [each._asdict() for each in self.alignment]
-            found["sentences"] = [each._asdict() for each in self.sentences]
-        return found
+            values["tokens"] = [token._asdict() for token in self.tokens]
+            values["alignment"] = [link._asdict() for link in self.alignment]
+            values["sentences"] = [sentence._asdict() for sentence in self.sentences]
+        return values

@@ -17,7 +17,7 @@ from sixfold.errors import ConfigError, DataError, ModelFileError
 from sixfold.files import atomic
 from sixfold.translation.bulk import shards
 from sixfold.translation.bulk.json_lines import text_of, with_translation
-from sixfold.translation.bulk.shards import ShardJob, cut, read_block
+from sixfold.translation.bulk.shards import ShardJob, cut_into_blocks, read_block
 from sixfold.translation.bulk.workers import JobSummary, WorkerOptions, translate_in_threads
 from sixfold.translation.options import TranslateOptions
 
@@ -34,12 +34,12 @@ shards.BLOCK_LINES = 3
 inputs, work = [Path(name) for name in sys.argv[2:]], Path(sys.argv[1])
 
 def run(out):
-    plan = shards.ShardJob(inputs, out)
-    with plan.claim({"beam": 4}):
-        for block in plan.remaining_blocks({}):
-            with atomic(plan.parts / block.shard.name / str(block.number)) as file:
+    job = shards.ShardJob(inputs, out)
+    with job.claim({"beam": 4}):
+        for block in job.remaining_blocks({}):
+            with atomic(job.parts / block.shard.name / str(block.number)) as file:
                 file.write(b"".join(shards.read_block(block)).upper())
-            plan.finish(block.shard.name, block.number)
+            job.finish(block.shard.name, block.number)
 
 def run_until(fatal, out):
     count = 0
@@ -76,7 +76,7 @@ print(fatal)
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(shards, "LINES", 3)
+    monkeypatch.setattr(shards, "BLOCK_LINES", 3)
 
 
 def lines_of(count):
@@ -89,16 +89,16 @@ def written(path, raw):
     return path
 
 
-def translate(plan, blocks):
+def translate(job, blocks):
     """Into capitals."""
     for block in blocks:
-        with atomic(plan.parts / block.shard.name / str(block.number)) as file:
+        with atomic(job.parts / block.shard.name / str(block.number)) as file:
             file.write(b"".join(read_block(block)).upper())
-        plan.finish(block.shard.name, block.number)
+        job.finish(block.shard.name, block.number)
 
 
-def refusal_of(plan, facts):
-    with pytest.raises(ConfigError) as refusal, plan.claim(facts):
+def refusal_of(job, facts):
+    with pytest.raises(ConfigError) as refusal, job.claim(facts):
         pass
     return refusal.value
 
@@ -110,7 +110,7 @@ def refusal_of(plan, facts):
 )
 def test_blocks_hold_every_line_once(tmp_path, raw):
     shard = written(tmp_path / "s", raw)
-    blocks = list(cut(shard))
+    blocks = list(cut_into_blocks(shard))
     assert b"".join(line for block in blocks for line in read_block(block)) == raw
     assert [block.number for block in blocks] == list(range(len(blocks)))
     assert sum(block.lines for block in blocks) == len(raw.split(b"\n")) - raw.endswith(b"\n") - (not raw)
@@ -125,9 +125,9 @@ def test_nothing_of_the_user_is_deleted_in_the_folder_for_translations(tmp_path)
         for name in (".s.x1.part", ".thesis.part", "mine/.s.x1.sixfold-part")
     ]
     half = written(tmp_path / "out" / ".s.x1.sixfold-part", b"half")
-    plan = ShardJob([shard], tmp_path / "out")
-    with plan.claim(FACTS):
-        translate(plan, plan.remaining_blocks({}))
+    job = ShardJob([shard], tmp_path / "out")
+    with job.claim(FACTS):
+        translate(job, job.remaining_blocks({}))
     assert (tmp_path / "out" / "s").read_bytes() == b"A\n"
     assert all(path.read_bytes() == b"theirs" for path in theirs)
     assert not half.exists()
@@ -135,21 +135,21 @@ def test_nothing_of_the_user_is_deleted_in_the_folder_for_translations(tmp_path)
 
 def test_a_folder_of_parts_that_nobody_recorded_is_left_alone(tmp_path):
     theirs = written(tmp_path / "out" / ".parts" / "s" / "notes", b"theirs")
-    plan = ShardJob([written(tmp_path / "in" / "s", b"a\n")], tmp_path / "out")
-    assert "nobody knows what it was made from" in str(refusal_of(plan, FACTS))
+    job = ShardJob([written(tmp_path / "in" / "s", b"a\n")], tmp_path / "out")
+    assert "nothing says what it was made from" in str(refusal_of(job, FACTS))
     assert theirs.read_bytes() == b"theirs"
 
 
 def test_long_lines_make_blocks_of_fewer(tmp_path):
     raw = [b"a" * (shards.BLOCK_BYTES // 2) + b"\n", b"b\n", b"c" * 2 * shards.BLOCK_BYTES + b"\n", b"d\n"]
-    blocks = list(cut(written(tmp_path / "s", b"".join(raw))))
+    blocks = list(cut_into_blocks(written(tmp_path / "s", b"".join(raw))))
     assert [block.lines for block in blocks] == [2, 1, 1]
     assert [line for block in blocks for line in read_block(block)] == raw
 
 
 @pytest.mark.parametrize("now", [b"", b"a\nb\nc", b"a\nbbccc", b"a\nb\n\n\n\n"])
 def test_a_shard_that_changes_meanwhile_is_noticed(tmp_path, now):
-    (block,) = cut(written(tmp_path / "s", b"a\nb\nccc"))
+    (block,) = cut_into_blocks(written(tmp_path / "s", b"a\nb\nccc"))
     written(tmp_path / "s", now)
     with pytest.raises(DataError, match="expected 3 lines from line 1; got ") as refusal:
         read_block(block)
@@ -159,18 +159,18 @@ def test_a_shard_that_changes_meanwhile_is_noticed(tmp_path, now):
 @pytest.mark.usefixtures("small_blocks")
 def test_shards_are_finished_one_by_one_and_leave_no_parts(tmp_path):
     inputs = [written(tmp_path / name, raw) for name, raw in [("a", lines_of(7)), ("b", b""), ("c", b"x\r\ny")]]
-    plan = ShardJob(inputs, tmp_path / "out")
-    with plan.claim(FACTS):
-        blocks = plan.remaining_blocks({})
+    job = ShardJob(inputs, tmp_path / "out")
+    with job.claim(FACTS):
+        blocks = job.remaining_blocks({})
         assert [(block.shard.name, block.number) for block in blocks] == [("a", 0), ("a", 1), ("a", 2), ("c", 0)]
-        assert (plan.out / "b").read_bytes() == b""
-        translate(plan, reversed(blocks[:3]))
-        assert (plan.out / "a").read_bytes() == lines_of(7).upper()
-        assert not (plan.out / "c").exists()
-        translate(plan, blocks[3:])
-        translate(plan, [])
-        assert (plan.out / "c").read_bytes() == b"X\r\nY"
-    assert sorted(path.name for path in plan.parts.iterdir()) == [".lock", ".made-from.json"]
+        assert (job.out / "b").read_bytes() == b""
+        translate(job, reversed(blocks[:3]))
+        assert (job.out / "a").read_bytes() == lines_of(7).upper()
+        assert not (job.out / "c").exists()
+        translate(job, blocks[3:])
+        translate(job, [])
+        assert (job.out / "c").read_bytes() == b"X\r\nY"
+    assert sorted(path.name for path in job.parts.iterdir()) == [".lock", ".made-from.json"]
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -178,10 +178,10 @@ def test_a_restart_does_what_is_not_yet_done_and_looks_at_no_line_again(tmp_path
     inputs = [written(tmp_path / name, lines_of(10)) for name in ("a", "b")]
     seen = []
     check = {"a": lambda raw, where: seen.append((raw, where))}
-    plan = ShardJob(inputs, tmp_path / "out")
-    with plan.claim(FACTS):
-        blocks = plan.remaining_blocks(check)
-        translate(plan, [*blocks[1:3], *blocks[4:]])
+    job = ShardJob(inputs, tmp_path / "out")
+    with job.claim(FACTS):
+        blocks = job.remaining_blocks(check)
+        translate(job, [*blocks[1:3], *blocks[4:]])
     assert (len(seen), seen[4]) == (10, (b"line 4\n", f"{inputs[0]}:5"))
     again = ShardJob(inputs, tmp_path / "out")
     with again.claim(FACTS):
@@ -195,41 +195,41 @@ def test_a_restart_does_what_is_not_yet_done_and_looks_at_no_line_again(tmp_path
 @pytest.mark.usefixtures("small_blocks")
 def test_other_settings_are_refused_once_there_is_something(tmp_path):
     shard = written(tmp_path / "a", lines_of(10))
-    plan = ShardJob([shard], tmp_path / "out")
-    with plan.claim(FACTS):
-        plan.remaining_blocks({})
-    with plan.claim({**FACTS, "beam": 1}):  # nothing was translated: nothing is mixed
-        translate(plan, plan.remaining_blocks({})[:1])
-    refusal = refusal_of(plan, FACTS)
+    job = ShardJob([shard], tmp_path / "out")
+    with job.claim(FACTS):
+        job.remaining_blocks({})
+    with job.claim({**FACTS, "beam": 1}):  # nothing was translated: nothing is mixed
+        translate(job, job.remaining_blocks({})[:1])
+    refusal = refusal_of(job, FACTS)
     assert str(refusal).endswith("out: was begun with other settings: beam: 1 → 4")
     assert "choose another --output" in refusal.hint
     many = {str(number): number for number in range(9)}
-    assert str(refusal_of(plan, {**FACTS, **many, "to": "zh"})).endswith("; and 6 more")
+    assert str(refusal_of(job, {**FACTS, **many, "to": "zh"})).endswith("; and 6 more")
     written(shard, lines_of(9))
-    assert "bytes of a: 70 → 63" in str(refusal_of(plan, {**FACTS, "beam": 1}))
+    assert "bytes of a: 70 → 63" in str(refusal_of(job, {**FACTS, "beam": 1}))
 
 
 def test_what_nobody_knows_is_left_alone(tmp_path):
     shard, there = written(tmp_path / "a", b"x\n"), written(tmp_path / "out" / "a", b"mine\n")
-    assert "nobody knows what it was made from" in str(refusal_of(ShardJob([shard], tmp_path / "out"), FACTS))
+    assert "nothing says what it was made from" in str(refusal_of(ShardJob([shard], tmp_path / "out"), FACTS))
     assert there.read_bytes() == b"mine\n"
     assert "expected a folder; got a file" in str(refusal_of(ShardJob([shard], there), FACTS))
 
 
 def test_a_folder_whose_shards_are_done_is_not_begun_with_others(tmp_path):
     one, other = (written(tmp_path / name, b"x\n") for name in ("a", "b"))
-    plan = ShardJob([one], tmp_path / "out")
-    with plan.claim(FACTS):
-        translate(plan, plan.remaining_blocks({}))
+    job = ShardJob([one], tmp_path / "out")
+    with job.claim(FACTS):
+        translate(job, job.remaining_blocks({}))
     refusal = refusal_of(ShardJob([other], tmp_path / "out"), FACTS)
     assert "bytes of a: 2 → not set; bytes of b: not set → 2" in str(refusal)
 
 
 def test_one_process_at_a_time(tmp_path):
-    plan = ShardJob([written(tmp_path / "a", b"x\n")], tmp_path / "out")
-    with plan.claim(FACTS):
-        assert "another process is translating there" in str(refusal_of(plan, FACTS))
-    with plan.claim(FACTS):
+    job = ShardJob([written(tmp_path / "a", b"x\n")], tmp_path / "out")
+    with job.claim(FACTS):
+        assert "another process is translating there" in str(refusal_of(job, FACTS))
+    with job.claim(FACTS):
         pass
 
 
@@ -289,66 +289,69 @@ def test_what_is_wrong_with_a_record_is_said_with_its_line(line, message):
         text_of(line, "text", "s:7")
 
 
-def order_of(models, out, **wanted):
+def worker_options(models, out, **wanted):
     path = models["zh-en"]
     return WorkerOptions(
         out, ((path, modelfile.load(path).checksum),), None, None, TranslateOptions(), "int8", "cpu", **wanted
     )
 
 
-def all_done(plan, order, threads):
-    tally = JobSummary()
-    with plan.claim(order.settings()):
-        for done in translate_in_threads(order, plan.remaining_blocks(order.line_checks()), threads):
-            tally.add(plan, done)
-    return tally
+def all_done(job, options, threads):
+    summary = JobSummary()
+    with job.claim(options.settings()):
+        for done in translate_in_threads(options, job.remaining_blocks(options.line_checks()), threads):
+            summary.add(job, done)
+    return summary
 
 
 def test_as_many_threads_as_one_likes_write_the_same_bytes(tmp_path, models, monkeypatch):
-    monkeypatch.setattr(shards, "LINES", 7)
+    monkeypatch.setattr(shards, "BLOCK_LINES", 7)
     chance = random.Random(3)
     texts = ["。".join(pair(chance)[0] for _ in range(chance.randint(1, 9))) for _ in range(80)]
     inputs = [written(tmp_path / f"{name}.txt", "\n".join(texts).encode()) for name in "ab"]
     for threads in (1, 3):
-        plan = ShardJob(inputs, tmp_path / str(threads))
-        assert all_done(plan, order_of(models, plan.out), threads).lines == 160
+        job = ShardJob(inputs, tmp_path / str(threads))
+        assert all_done(job, worker_options(models, job.out), threads).lines == 160
     for name in ("a.txt", "b.txt"):
-        said = (tmp_path / "1" / name).read_text(encoding="utf-8").split("\n")
-        assert len(said) == 80
-        assert len(set(said)) > 40
+        translation = (tmp_path / "1" / name).read_text(encoding="utf-8").split("\n")
+        assert len(translation) == 80
+        assert len(set(translation)) > 40
         assert (tmp_path / "3" / name).read_bytes() == (tmp_path / "1" / name).read_bytes()
 
 
 def test_bytes_that_are_no_text_are_counted_and_a_mark_at_the_start_is_kept(tmp_path, models):
     plain = written(tmp_path / "a", b"\xef\xbb\xbf\xe6\x88\x91\xe7\x88\xb1\xe7\x8c\xab\n\xff\xfe\r\n\n")
     records = written(tmp_path / "b.jsonl", b'\xef\xbb\xbf{"text": "\xe6\x88\x91"}\r\n{"text": "\xff", "n": 1}\n')
-    plan = ShardJob([plain, records], tmp_path / "out")
-    tally = all_done(plan, order_of(models, plan.out, records=frozenset({"b.jsonl"})), 1)
-    said = (plan.out / "a").read_bytes().split(b"\n")
-    assert said[0] == b"\xef\xbb\xbfI love cats"
-    assert said[1].endswith(b"\r")
-    assert said[2:] == [b"", b""]
-    first, second, end = (plan.out / "b.jsonl").read_bytes().split(b"\n")
+    job = ShardJob([plain, records], tmp_path / "out")
+    summary = all_done(job, worker_options(models, job.out, records=frozenset({"b.jsonl"})), 1)
+    translation = (job.out / "a").read_bytes().split(b"\n")
+    assert translation[0] == b"\xef\xbb\xbfI love cats"
+    assert translation[1].endswith(b"\r")
+    assert translation[2:] == [b"", b""]
+    first, second, end = (job.out / "b.jsonl").read_bytes().split(b"\n")
     assert first.startswith(b"\xef\xbb\xbf{")
     assert json.loads(first) == {"text": "我", "translation": "I"}
     assert (first[-1:], end) == (b"\r", b"")
     assert list(json.loads(second))[:3] == ["text", "n", "translation"]
-    assert tally.invalid_bytes == 3
-    assert re.fullmatch(r".*:[12]: 3 bytes from here on are not UTF-8 and became U\+FFFD", next(tally.warning_lines()))
+    assert summary.invalid_bytes == 3
+    assert re.fullmatch(
+        r".*:[12]: 3 bytes from here on are not UTF-8 and became U\+FFFD", next(summary.warning_lines())
+    )
 
 
 def test_a_model_that_differs_where_a_worker_is_is_refused(tmp_path, models):
-    plan = ShardJob([written(tmp_path / "a", b"x\n")], tmp_path / "out")
-    order = replace(order_of(models, plan.out), models=((models["zh-en"], "sha256:0"),))
+    job = ShardJob([written(tmp_path / "a", b"x\n")], tmp_path / "out")
+    options = replace(worker_options(models, job.out), models=((models["zh-en"], "sha256:0"),))
     with pytest.raises(ModelFileError, match="is not the same here as where the work was begun"):
-        all_done(plan, order, 1)
+        all_done(job, options, 1)
 
 
 def test_killed_at_random_it_goes_on_and_writes_the_same_bytes(tmp_path, models):
     chance = random.Random(5)
     texts = ["".join(f"{pair(chance)[0]}\n" for _ in range(1500)) for _ in "ab"]
     inputs = [written(tmp_path / f"{name}.txt", text.encode()) for name, text in zip("ab", texts, strict=True)]
-    program = "from sixfold.translation.bulk import shards; shards.BLOCK_LINES = 10\nfrom sixfold.cli.main import main; main()"
+    program = "from sixfold.translation.bulk import shards; shards.BLOCK_LINES = 10\n"
+    program += "from sixfold.cli.main import main; main()"
     command = [sys.executable, "-c", program, "translate", "--model", models["zh-en"], *inputs, "--output"]
     subprocess.run([*command, tmp_path / "calm"], check=True, capture_output=True, timeout=120)
     kills = 0

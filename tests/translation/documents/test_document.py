@@ -17,7 +17,7 @@ from made_documents import ATOMS, MAKERS, Turned, made, structure
 
 from sixfold.errors import DataError, RequestError
 from sixfold.translation.documents.document import FORMATS, Document, format_of, translate_document
-from sixfold.translation.documents.inline import place
+from sixfold.translation.documents.inline import place_marks
 from sixfold.translation.documents.units import Mark, Unit
 from sixfold.translation.result import Link, Notice, Translation
 
@@ -26,8 +26,8 @@ from sixfold.translation.result import Link, Notice, Translation
 def test_what_is_not_changed_comes_back_byte_for_byte(form):
     for number in range(1000 if form != "docx" else 40):
         data = made(form, number)
-        said, report = translate_document(Turned(same=True), data, form)
-        assert said == data, number
+        translation, report = translate_document(Turned(same=True), data, form)
+        assert translation == data, number
         assert report.notices == []
 
 
@@ -36,12 +36,12 @@ def test_structure_and_placeholders_survive_a_translation(form):
     changed = 0
     for number in range(300 if form != "docx" else 20):
         data = made(form, number)
-        said, _ = translate_document(Turned(), data, form)
-        changed += said != data
-        assert structure(form, said) == structure(form, data), (number, data, said)
+        translation, _ = translate_document(Turned(), data, form)
+        changed += translation != data
+        assert structure(form, translation) == structure(form, data), (number, data, translation)
         if form != "docx":
             for atom in ATOMS:
-                assert said.count(atom.encode()) >= data.count(atom.encode()), (atom, data, said)
+                assert translation.count(atom.encode()) >= data.count(atom.encode()), (atom, data, translation)
     assert changed or form in ("po", "xliff")  # those have their translations already
 
 
@@ -70,10 +70,10 @@ def test_real_documents_survive():
                 before = [each for each in before if not isinstance(each, Counter)]
         except (ValueError, yaml.YAMLError, OSError):  # made to be broken, for tests
             continue
-        said, _ = translate_document(Turned(same=True), data, form)
-        assert said == data, path
-        said, _ = translate_document(Turned(), data, form)
-        after = structure(form, said)
+        translation, _ = translate_document(Turned(same=True), data, form)
+        assert translation == data, path
+        translation, _ = translate_document(Turned(), data, form)
+        after = structure(form, translation)
         if form == "markdown":  # emphasis is ambiguous enough in the wild
             after = [each for each in after if not isinstance(each, Counter)]
         assert after == before, path
@@ -84,8 +84,10 @@ def test_real_documents_survive():
 
 def translated(form, text, translator=None):
     data = text if isinstance(text, bytes) else text.encode()
-    said, report = translate_document(translator or Turned(), data, form)
-    return said if isinstance(text, bytes) else said.decode(), [notice.kind for _, notice in report.notices]
+    translation, report = translate_document(translator or Turned(), data, form)
+    return translation if isinstance(text, bytes) else translation.decode(), [
+        notice.kind for _, notice in report.notices
+    ]
 
 
 def test_tags_follow_their_words_and_stay_nested():
@@ -101,16 +103,16 @@ class Forgetful(Turned):
     """Loses words that begin with a z, and knows where no word comes from."""
 
     def translate(self, text, *_):
-        said = " ".join(word.upper() for word in text.split() if "z" not in word)
-        return Translation(text, said, 0.0, self.languages)
+        translation = " ".join(word.upper() for word in text.split() if "z" not in word)
+        return Translation(text, translation, 0.0, self.languages)
 
 
 def test_what_a_model_loses_comes_back_and_a_tag_without_words_is_told():
-    said, kinds = translated("html", "<p>one <b>two</b> {zebra} three</p>", Forgetful())
-    assert Counter(re.findall(r"<.*?>|\{zebra\}", said)) == Counter(["<p>", "<b>", "</b>", "{zebra}", "</p>"])
+    translation, kinds = translated("html", "<p>one <b>two</b> {zebra} three</p>", Forgetful())
+    assert Counter(re.findall(r"<.*?>|\{zebra\}", translation)) == Counter(["<p>", "<b>", "</b>", "{zebra}", "</p>"])
     assert kinds == ["markup"]
-    said, _ = translated("markdown", "Open `zip it` and `z` now\n", Forgetful())
-    assert said.count("`zip it`") == said.count("`z`") == 1
+    translation, _ = translated("markdown", "Open `zip it` and `z` now\n", Forgetful())
+    assert translation.count("`zip it`") == translation.count("`z`") == 1
 
 
 class Unsure(Turned):
@@ -124,8 +126,8 @@ class Unsure(Turned):
 
 def test_units_that_stay_as_they_are_have_notices_too_in_the_order_of_the_document():
     page = "Where is the station?\n\n我们昨天去了图书馆。\n\n42\n\nМы вчера ходили в библиотеку.\n\n那里有很多旧书。\n"
-    said, report = translate_document(Unsure(), page.encode(), "markdown")
-    assert said.decode() == page
+    translation, report = translate_document(Unsure(), page.encode(), "markdown")
+    assert translation.decode() == page
     assert [(line, notice.kind) for line, notice in report.notices] == [
         (1, "copied"), (3, "same-language"), (7, "language"), (9, "same-language")
     ]  # fmt: skip
@@ -138,26 +140,26 @@ def test_code_names_and_figures_are_no_other_language():
 
 def test_words_between_two_pairs_are_shared_out_and_none_is_left_outside_of_a_run():
     unit = Unit((0, 9), "ab cd ef", (Mark(0, "open", (0, 0)), Mark(2, "close", (0, 0)), Mark(6, "open", (0, 0)),
-                Mark(8, "close", (0, 0))), covers=True)  # fmt: skip
+                Mark(8, "close", (0, 0))), covered=True)  # fmt: skip
     links = [Link((0, 2), (6, 8), 1.0), Link((3, 5), (3, 5), 1.0), Link((6, 8), (0, 2), 1.0)]
-    places, is_sure = place(unit, "EF CD AB", links)
-    assert places == [(0, 2), (6, 3), (6, 0), (8, 1)]
-    assert is_sure
+    positions, is_complete = place_marks(unit, "EF CD AB", links)
+    assert positions == [(0, 2), (6, 3), (6, 0), (8, 1)]
+    assert is_complete
 
 
 def test_catalogues_get_the_translations_that_they_lack():
     text = 'msgid ""\nmsgstr "Language: xx\\n"\n\nmsgid "a \\"b\\"\\n"\n"c"\nmsgstr ""\n\nmsgid "so"\nmsgstr "kept"\n'
-    said, _ = translated("po", text)
-    assert [entry.msgstr for entry in polib.pofile(said)] == ['C "B" A', "kept"]
+    translation, _ = translated("po", text)
+    assert [entry.msgstr for entry in polib.pofile(translation)] == ['C "B" A', "kept"]
     many = 'msgid "one file"\nmsgid_plural "many files"\nmsgstr[0] ""\nmsgstr[1] ""\n'
     assert polib.pofile(translated("po", many)[0])[0].msgstr_plural == {0: "FILE ONE", 1: "FILES MANY"}
     unit = '<unit><segment>\n  <source>one <pc id="1">two</pc> <ph id="2"/></source>{}\n</segment></unit>'
     for target in ("", "\n  <target/>", "\n  <target></target>"):
-        said, _ = translated("xliff", unit.format(target))
-        bare = re.sub(r'\s*<ph id="2"/>\s*', "", said)
+        translation, _ = translated("xliff", unit.format(target))
+        bare = re.sub(r'\s*<ph id="2"/>\s*', "", translation)
         assert '<target><pc id="1">TWO</pc> ONE</target>' in bare
-        assert said.count('<ph id="2"/>') == 2
-        ElementTree.fromstring(said)
+        assert translation.count('<ph id="2"/>') == 2
+        ElementTree.fromstring(translation)
     kept = unit.format("\n  <target>said</target>")
     assert translated("xliff", kept)[0] == kept
 
@@ -169,8 +171,8 @@ def test_a_word_document_keeps_how_its_words_look():
     paragraph.add_run(" house & garden")
     out = io.BytesIO()
     document.save(out)
-    said, _ = translated("docx", out.getvalue())
-    (read,) = docx.Document(io.BytesIO(said)).paragraphs
+    translation, _ = translated("docx", out.getvalue())
+    (read,) = docx.Document(io.BytesIO(translation)).paragraphs
     assert read.text == "GARDEN & HOUSE OLD THE"
     assert "".join(run.text for run in read.runs if run.bold).strip() == "OLD"
     with pytest.raises(DataError, match="expected a DOCX file"):

@@ -8,11 +8,14 @@ from collections.abc import Sequence
 from sixfold.errors import DataError
 from sixfold.translation.prepare import replace_surrogates
 
-SAID, WARNINGS = "translation", "warnings"
+TRANSLATION, WARNINGS = "translation", "warnings"  # the fields that are added
 
 
 def text_of(line: str, field: str, where: str) -> str:
-    """What is to be translated; nothing of a blank line."""
+    """Return the text in a field of a JSON object, or an empty text for a blank line.
+
+    Raise DataError, with the place `where`, if the line has no such text or has a field that would be added.
+    """
     if not line.strip():
         return ""
     try:
@@ -23,21 +26,25 @@ def text_of(line: str, field: str, where: str) -> str:
         raise DataError(f"{where}: expected a JSON object; got {line.strip()[:60]!r}", 'for example {"text": "…"}')
     if not isinstance(record.get(field), str):
         names = f"only {', '.join(record) or 'an empty object'}"
-        has = f"{record[field]!r}" if field in record else names
-        raise DataError(f"{where}: expected a string in the field {field!r}; got {has:.60}", "--field names the field")
-    for name in (SAID, WARNINGS):
+        value = f"{record[field]!r}" if field in record else names
+        message = f"{where}: expected a string in the field {field!r}; got {value:.60}"
+        raise DataError(message, "--field names the field")
+    for name in (TRANSLATION, WARNINGS):
         if name in record:
             raise DataError(f"{where}: has a field {name!r} already, which would be written", "rename the field")
-    # Half a character can only be in an escape, and looking for one is slow.
+    # Surrogates can only come from escapes, and looking for surrogates is slow.
     return replace_surrogates(record[field]) if "\\u" in line else record[field]
 
 
-def with_translation(line: str, said: str, kinds: Sequence[str]) -> str:
-    """Two fields more, and nothing else changed: numbers, escapes and spaces stay as they are written."""
+def with_translation(line: str, translation: str, kinds: Sequence[str]) -> str:
+    """Return a line with the fields for the translation and for the kinds of its warnings, if it has any.
+
+    Nothing else changes: numbers, escapes and spaces stay as they are written.
+    """
     if not line.strip():
         return line
     end = line.rindex("}")
-    more = f", {json.dumps(SAID)}: {json.dumps(said, ensure_ascii=False)}"
+    fields = f", {json.dumps(TRANSLATION)}: {json.dumps(translation, ensure_ascii=False)}"
     if kinds:
-        more += f", {json.dumps(WARNINGS)}: {json.dumps(list(kinds))}"
-    return line[:end] + more + line[end:]
+        fields += f", {json.dumps(WARNINGS)}: {json.dumps(list(kinds))}"
+    return line[:end] + fields + line[end:]

@@ -21,61 +21,64 @@ from sixfold.errors import RequestError, SixfoldError
 from sixfold.translation.bulk.shards import Block
 from sixfold.translation.bulk.workers import BlockResult, Worker, WorkerOptions
 
-TASKS = 4096  # that Ray is given at most; each is one block or several
-HINT = "is the cluster up? Where it asks for a token, set RAY_AUTH_MODE=token as on its nodes"
-STORE = 2**27  # bytes of Ray's store of objects on this machine: beside the order only places and counts travel
+MAX_TASKS = 4096  # of Ray; each is one block or several
+CLUSTER_HINT = "is the cluster up? Where it asks for a token, set RAY_AUTH_MODE=token as on its nodes"
+OBJECT_STORE_BYTES = 2**27  # of Ray on this machine; besides the options it only holds blocks' numbers and counts
 
 
 class Actor:
-    """A worker as Ray Data calls it: places of blocks in, counts out. A mistake of the user's is a row too.
+    """A worker as Ray Data calls it: rows that describe blocks in, rows with their counts out.
 
-    Ray would take an exception for a fault of the machine's, and would try again without end.
+    A SixfoldError is a row too. Ray would take an exception for a fault of the machine, and would retry without end.
     """
 
-    def __init__(self, order: WorkerOptions) -> None:
-        self._order = order
+    def __init__(self, options: WorkerOptions) -> None:
+        self._options = options
         self._worker: Worker | None = None
 
     def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, list[str]]:
         rows = (dict(zip(batch, values, strict=True)) for values in zip(*batch.values(), strict=True))
-        return {"done": [self._carry_out(row) for row in rows]}
+        return {"result": [self._translate_block(row) for row in rows]}
 
-    def _carry_out(self, row: dict[str, Any]) -> str:
+    def _translate_block(self, row: dict[str, Any]) -> str:
         numbers = {name: int(value) for name, value in row.items() if name != "shard"}
         try:
-            self._worker = self._worker or Worker(self._order)
-            return json.dumps(self._worker.carry_out(Block(Path(row["shard"]), **numbers)))
+            self._worker = self._worker or Worker(self._options)
+            return json.dumps(self._worker.translate_block(Block(Path(row["shard"]), **numbers)))
         except SixfoldError as error:
             return json.dumps({"kind": type(error).__name__, "message": str(error), "hint": error.hint})
 
 
-def translate_with_ray(order: WorkerOptions, blocks: Sequence[Block], workers: int | None) -> Iterator[BlockResult]:
-    """As they are finished. A worker that dies is replaced, and what it had in hand is done again: Ray Data restarts
-    actors and retries their tasks without end unless it is told otherwise.
+def translate_with_ray(options: WorkerOptions, blocks: Sequence[Block], workers: int | None) -> Iterator[BlockResult]:
+    """Translate blocks with Ray Data; yield results as blocks are finished.
+
+    A worker that dies is replaced, and its blocks are translated again: Ray Data restarts actors and retries their
+    tasks without end by default.
     """
     if not blocks:
         return
     with _cluster(workers) as ray:
-        there = ray.cluster_resources()
-        if order.device == "auto":
-            order = replace(order, device="cuda" if there.get("GPU", 0) >= 1 else "cpu")
-        kind, share = ("GPU", {"num_gpus": 1}) if order.device == "cuda" else ("CPU", {"num_cpus": 1})
-        most = int(there.get(kind, 0))
-        if most < 1:
+        resources = ray.cluster_resources()
+        if options.device == "auto":
+            options = replace(options, device="cuda" if resources.get("GPU", 0) >= 1 else "cpu")
+        kind, share = ("GPU", {"num_gpus": 1}) if options.device == "cuda" else ("CPU", {"num_cpus": 1})
+        available = int(resources.get(kind, 0))
+        if available < 1:
             raise RequestError(f"--workers ray: expected a {kind} in the cluster; found none", "take another --device")
-        size = min(most, workers or most, len(blocks))
+        size = min(available, workers or available, len(blocks))
         rows = [{**block._asdict(), "shard": str(block.shard)} for block in blocks]
-        # What a task did is seen when it ends, so many small ones; but Ray should not be kept busy by them.
-        data = ray.data.from_items(rows, override_num_blocks=min(len(blocks), max(TASKS, 8 * size)))
-        said = data.map_batches(
-            Actor, fn_constructor_args=(order,), batch_size=1, batch_format="numpy",
+        # Results come when a task ends, so tasks should be small; but too many of them would keep Ray busy.
+        data = ray.data.from_items(rows, override_num_blocks=min(len(blocks), max(MAX_TASKS, 8 * size)))
+        results = data.map_batches(
+            Actor, fn_constructor_args=(options,), batch_size=1, batch_format="numpy",
             compute=ray.data.ActorPoolStrategy(size=size), **share,
         )  # fmt: skip
-        for batch in said.iter_batches(batch_size=None, batch_format="numpy", prefetch_batches=0):
-            yield from map(_done, batch["done"])
+        for batch in results.iter_batches(batch_size=None, batch_format="numpy", prefetch_batches=0):
+            yield from map(_block_result, batch["result"])
 
 
-def _done(row: str) -> BlockResult:
+def _block_result(row: str) -> BlockResult:
+    """Return the result in a row, or raise the error in it."""
     values = json.loads(row)
     if isinstance(values, dict):
         raise getattr(errors, values["kind"])(values["message"], values["hint"])
@@ -84,7 +87,10 @@ def _done(row: str) -> BlockResult:
 
 @contextmanager
 def _cluster(workers: int | None) -> Iterator[Any]:
-    """The cluster that RAY_ADDRESS names, or this machine; without dashboard and without reports to Ray's makers."""
+    """Connect to the cluster that RAY_ADDRESS names, or start Ray on this machine; yield the module `ray`.
+
+    Ray starts without its dashboard and sends no usage reports.
+    """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     try:
@@ -93,16 +99,16 @@ def _cluster(workers: int | None) -> Iterator[Any]:
     except ModuleNotFoundError:
         raise RequestError("--workers ray: ray is not installed", "pip install 'sixfold[ray]'") from None
     address = os.environ.get("RAY_ADDRESS")
-    _reach(address or "")
-    where: dict[str, Any] = {"address": address} if address else {"address": "local", "num_cpus": workers}
+    _check_reachable(address or "")
+    arguments: dict[str, Any] = {"address": address} if address else {"address": "local", "num_cpus": workers}
     if not address:
-        where |= {"include_dashboard": False, "object_store_memory": STORE}
-    with redirect_stdout(sys.stderr):  # where Ray says that a worker has died
+        arguments |= {"include_dashboard": False, "object_store_memory": OBJECT_STORE_BYTES}
+    with redirect_stdout(sys.stderr):  # Ray prints there that a worker has died
         try:
-            with _silent():
-                ray.init(**where, logging_level=logging.ERROR, log_to_driver=False)
+            with _discard_stderr():
+                ray.init(**arguments, logging_level=logging.ERROR, log_to_driver=False)
         except ConnectionError as error:
-            raise RequestError(f"--workers ray: RAY_ADDRESS={address}: {error}", HINT) from None
+            raise RequestError(f"--workers ray: RAY_ADDRESS={address}: {error}", CLUSTER_HINT) from None
         logging.getLogger("ray.data").setLevel(logging.ERROR)
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = context.print_on_execution_start = False
@@ -112,25 +118,25 @@ def _cluster(workers: int | None) -> Iterator[Any]:
             ray.shutdown()
 
 
-def _reach(address: str) -> None:
-    """Ray would try for minutes, and say nothing."""
+def _check_reachable(address: str) -> None:
+    """Raise RequestError if nothing answers at an address; Ray itself would try for minutes without a message."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdecimal():
         try:
             socket.create_connection((host, int(port)), timeout=10).close()
         except OSError as error:
-            what = error.strerror or str(error)
-            raise RequestError(f"--workers ray: RAY_ADDRESS={address}: {what}", HINT) from None
+            reason = error.strerror or str(error)
+            raise RequestError(f"--workers ray: RAY_ADDRESS={address}: {reason}", CLUSTER_HINT) from None
 
 
 @contextmanager
-def _silent() -> Iterator[None]:
-    """Ray's core writes past Python's streams: here, that its log level was set."""
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
+def _discard_stderr() -> Iterator[None]:
+    """Discard what Ray's core writes to stderr past Python's streams: a message that its log level was set."""
+    stderr, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 2)
     try:
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
+        os.dup2(stderr, 2)
+        os.close(stderr)
+        os.close(null)

@@ -1,4 +1,7 @@
-"""Blocks of shards translated, one thread each, so that every block gives the same bytes wherever it is done."""
+"""Workers that translate blocks of shards, one thread each, and threads of them in this process.
+
+A worker decodes with one thread, so that a block has the same translation wherever it is translated.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from sixfold import files, modelfile
 from sixfold.config import Compute
 from sixfold.errors import ModelFileError
 from sixfold.translation.bulk.json_lines import text_of, with_translation
-from sixfold.translation.bulk.shards import PARTS, Block, Check, ShardJob, read_block
+from sixfold.translation.bulk.shards import PARTS_FOLDER, Block, LineCheck, ShardJob, read_block
 from sixfold.translation.glossary import Glossary
 from sixfold.translation.line_translator import (
     LineTranslator,
@@ -34,10 +37,10 @@ from sixfold.translation.translator import Translator
 
 @dataclass(frozen=True)
 class WorkerOptions:
-    """All that a worker must know, on whatever machine it is."""
+    """Everything that a worker needs, on this machine or on another."""
 
     out: Path
-    models: tuple[tuple[Path, str], ...]  # with their checksums
+    models: tuple[tuple[Path, str], ...]  # files and their checksums
     source: str | None
     target: str | None
     options: TranslateOptions
@@ -45,14 +48,15 @@ class WorkerOptions:
     device: Device
     glossary: Glossary | None = None
     memory: TranslationMemory | None = None
-    field: str = "text"
-    records: frozenset[str] = frozenset()  # names of the shards whose lines are JSON
-    strict: bool = False  # a line in a language that is not read is an error
+    field: str = "text"  # of JSON lines
+    records: frozenset[str] = frozenset()  # the names of the shards whose lines are JSON
+    strict: bool = False  # a line in a language that no model reads is an error
 
     def settings(self) -> dict[str, Any]:
-        """What a later start must agree with. Neither device nor number of workers: work may go on elsewhere.
+        """Return the settings that must stay the same when an interrupted job continues.
 
-        Nor `strict`: it changes no translation, and what it refused may be translated without it.
+        Device and number of workers are not among them: a job may continue on another machine. `strict` changes no
+        translation, so a job may continue without it.
         """
         return {
             "model": [checksum for _, checksum in self.models], "from": self.source, "to": self.target,
@@ -61,13 +65,13 @@ class WorkerOptions:
             "memory": self.memory.digest() if self.memory else None,
         }  # fmt: skip
 
-    def line_checks(self) -> dict[str, Check]:
-        """For the lines of each shard that may be wrong."""
+    def line_checks(self) -> dict[str, LineCheck]:
+        """Return a check for the lines of each shard of JSON lines."""
         return dict.fromkeys(self.records, lambda raw, where: text_of(raw.decode(errors="replace"), self.field, where))
 
 
 class BlockResult(NamedTuple):
-    """What became of a block."""
+    """The counts of a translated block."""
 
     shard: str
     number: int
@@ -79,62 +83,65 @@ class BlockResult(NamedTuple):
 
 
 class Worker:
-    """Opens the models once, and writes the parts of the blocks that it is given."""
+    """Loads the models once, then translates blocks and writes a file for each."""
 
-    def __init__(self, order: WorkerOptions) -> None:
-        self.order = order
-        files = [modelfile.load(path) for path, _ in order.models]
-        for file, (path, checksum) in zip(files, order.models, strict=True):
-            if file.checksum != checksum:
-                raise ModelFileError(f"{path}: is not the same here as where the work was begun", "copy it anew")
-        # How sentences are grouped depends on the threads, and a shortlist on the group.
-        self._translator = Translator(files, order.device, 1, order.compute)
-        self._translator.check_languages(order.source, order.target)
+    def __init__(self, options: WorkerOptions) -> None:
+        self._options = options
+        models = [modelfile.load(path) for path, _ in options.models]
+        for model, (path, checksum) in zip(models, options.models, strict=True):
+            if model.checksum != checksum:
+                raise ModelFileError(f"{path}: is not the same here as where the work was begun", "copy it again")
+        # One thread: how sentences are grouped depends on the threads, and a shortlist depends on the group.
+        self._translator = Translator(models, options.device, 1, options.compute)
+        self._translator.check_languages(options.source, options.target)
 
-    def carry_out(self, block: Block) -> BlockResult:
-        """Translate a block and write its part, unless a worker that died had written it already.
+    def translate_block(self, block: Block) -> BlockResult:
+        """Translate a block and write its file, unless a worker that died had written it already.
 
-        A block that a strict order refuses leaves no part behind, so that the next start refuses it too.
+        A block that `strict` refuses leaves no file, so that the next start refuses it too.
         """
-        name = block.shard.name
-        part = self.order.out / PARTS / name / str(block.number)
-        if part.exists() or (self.order.out / name).exists():
+        options, name = self._options, block.shard.name
+        part = options.out / PARTS_FOLDER / name / str(block.number)
+        if part.exists() or (options.out / name).exists():
             return BlockResult(name, block.number, block.size, block.lines, {})
-        order = self.order
         lines = LineTranslator(
-            self._translator, order.source, order.target, order.options, order.glossary, order.memory
+            self._translator, options.source, options.target, options.options, options.glossary, options.memory
         )
         lines.name = str(block.shard)
-        written = "".join(self._records(block, lines) if name in order.records else self._plain(block, lines))
-        if order.strict:
+        translate = self._translate_records if name in options.records else self._translate_lines
+        text = "".join(translate(block, lines))
+        if options.strict:
             check_strict(lines.notices)
         with files.atomic(part) as file:
-            file.write(written.encode())
+            file.write(text.encode())
         return BlockResult(
             name, block.number, block.size, block.lines, lines.notices, lines.invalid_bytes, lines.first_invalid_line
         )
 
-    def _plain(self, block: Block, lines: LineTranslator) -> Iterator[str]:
-        raw = read_block(block)
+    def _translate_lines(self, block: Block, lines: LineTranslator) -> Iterator[str]:
+        raw_lines = read_block(block)
         texts = [
-            lines.decode_line(each.removesuffix(b"\n"), number) for number, each in enumerate(raw, start=block.first)
+            lines.decode_line(raw.removesuffix(b"\n"), number)
+            for number, raw in enumerate(raw_lines, start=block.first)
         ]
-        yield byte_order_mark(raw[0], block.first) if raw else ""
-        for each, said in zip(raw, lines.translate(texts, block.first), strict=True):
-            yield said.text + ("\n" if each.endswith(b"\n") else "")
+        yield byte_order_mark(raw_lines[0], block.first) if raw_lines else ""
+        for raw, translation in zip(raw_lines, lines.translate(texts, block.first), strict=True):
+            yield translation.text + ("\n" if raw.endswith(b"\n") else "")
 
-    def _records(self, block: Block, lines: LineTranslator) -> Iterator[str]:
-        raw = read_block(block)
-        shown = [lines.decode_line(each, number) for number, each in enumerate(raw, start=block.first)]
+    def _translate_records(self, block: Block, lines: LineTranslator) -> Iterator[str]:
+        raw_lines = read_block(block)
+        records = [lines.decode_line(raw, number) for number, raw in enumerate(raw_lines, start=block.first)]
         texts = [
-            text_of(line, self.order.field, f"{block.shard}:{number}")
-            for number, line in enumerate(shown, start=block.first)
+            text_of(record, self._options.field, f"{block.shard}:{number}")
+            for number, record in enumerate(records, start=block.first)
         ]
-        yield byte_order_mark(raw[0], block.first) if raw else ""
-        for line, said in zip(shown, lines.translate(texts, block.first), strict=True):
-            yield with_translation(line, said.text, list(dict.fromkeys(notice.kind for notice in said.warnings)))
+        yield byte_order_mark(raw_lines[0], block.first) if raw_lines else ""
+        for record, translation in zip(records, lines.translate(texts, block.first), strict=True):
+            kinds = list(dict.fromkeys(notice.kind for notice in translation.warnings))
+            yield with_translation(record, translation.text, kinds)
 
     def close(self) -> None:
+        """Release the models."""
         self._translator.close()
 
     def __enter__(self) -> Self:
@@ -146,48 +153,49 @@ class Worker:
         self.close()
 
 
-def translate_in_threads(order: WorkerOptions, blocks: Iterable[Block], threads: int) -> Iterator[BlockResult]:
-    """In this process, each thread with models of its own."""
+def translate_in_threads(options: WorkerOptions, blocks: Iterable[Block], threads: int) -> Iterator[BlockResult]:
+    """Translate blocks in threads of this process, each with its own worker; yield results as blocks are finished."""
     with ExitStack() as stack:
         idle: SimpleQueue[Worker] = SimpleQueue()
         for _ in range(threads):
-            idle.put(stack.enter_context(Worker(order)))
+            idle.put(stack.enter_context(Worker(options)))
 
         def work(block: Block) -> BlockResult:
             worker = idle.get()
             try:
-                return worker.carry_out(block)
+                return worker.translate_block(block)
             finally:
                 idle.put(worker)
 
         pool = stack.enter_context(ThreadPoolExecutor(threads))
         stack.callback(pool.shutdown, wait=False, cancel_futures=True)
-        waiting = iter(blocks)
-        running: set[Future[BlockResult]] = {pool.submit(work, block) for block in islice(waiting, 2 * threads)}
+        remaining = iter(blocks)
+        running: set[Future[BlockResult]] = {pool.submit(work, block) for block in islice(remaining, 2 * threads)}
         while running:
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            running |= {pool.submit(work, block) for block in islice(waiting, len(done))}
-            yield from (each.result() for each in done)
+            finished, running = wait(running, return_when=FIRST_COMPLETED)
+            running |= {pool.submit(work, block) for block in islice(remaining, len(finished))}
+            yield from (future.result() for future in finished)
 
 
 @dataclass
 class JobSummary:
-    """What is to be told at the end."""
+    """The counts of all blocks that were translated, for the messages at the end."""
 
     lines: int = 0
     invalid_bytes: int = 0
-    first_invalid_place: str = ""
+    first_invalid_place: str = ""  # file:line
     notices: dict[str, NoticeCount] = field(default_factory=dict)
 
-    def add(self, plan: ShardJob, done: BlockResult) -> None:
-        """And let the plan know."""
-        self.lines += done.lines
-        for kind, found in done.notices.items():
-            add_notice_count(self.notices, kind, found)
-        if done.invalid_bytes and not self.invalid_bytes:
-            self.first_invalid_place = f"{plan.shards[done.shard]}:{done.first_invalid_line}"
-        self.invalid_bytes += done.invalid_bytes
-        plan.finish(done.shard, done.number)
+    def add(self, job: ShardJob, result: BlockResult) -> None:
+        """Add the counts of a block, and note in the job that it is finished."""
+        self.lines += result.lines
+        for kind, count in result.notices.items():
+            add_notice_count(self.notices, kind, count)
+        if result.invalid_bytes and not self.invalid_bytes:
+            self.first_invalid_place = f"{job.shards[result.shard]}:{result.first_invalid_line}"
+        self.invalid_bytes += result.invalid_bytes
+        job.finish(result.shard, result.number)
 
     def warning_lines(self) -> Iterator[str]:
+        """Yield one line for people about each kind of notice, with the place of its first occurrence."""
         yield from warning_lines(self.invalid_bytes, self.first_invalid_place, self.notices)

@@ -1,4 +1,4 @@
-"""Word's DOCX: the paragraphs of its parts, with the runs that say how their words look."""
+"""DOCX: the paragraphs of its parts, with their runs, which set the format of words."""
 
 from __future__ import annotations
 
@@ -12,48 +12,48 @@ from html import escape
 
 from sixfold.errors import DataError
 from sixfold.translation.documents.html import Token, tokens
-from sixfold.translation.documents.units import Kind, Piece, Unit, unescaped, unit_of
+from sixfold.translation.documents.units import Kind, Piece, Unit, make_unit, unescape_references
 
-MAIN = "word/document.xml"
+MAIN_PART = "word/document.xml"
 _PARTS = re.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
-_LOOK = re.compile(r' w:rsid\w*="[^"]*"')
-LARGEST = 1 << 29  # bytes of all that is packed in a file
-MAX_TEXT_BYTES = 1 << 26  # of the parts that are read; a book has some million
-PAIRS = frozenset(["w:hyperlink", "w:ins", "w:smarttag", "w:sdt", "w:sdtcontent"])
+_REVISION_ID = re.compile(r' w:rsid\w*="[^"]*"')
+MAX_UNPACKED_BYTES = 1 << 29  # of all files in the archive
+MAX_TEXT_BYTES = 1 << 26  # of the parts that are read; a book has some millions
+PAIRED_TAGS = frozenset(["w:hyperlink", "w:ins", "w:smarttag", "w:sdt", "w:sdtcontent"])
 
 
-def read(data: bytes, name: str, most_text: int = MAX_TEXT_BYTES) -> dict[str, bytes]:
-    """The parts that hold text; more than `most_text` bytes of them are refused before they are unpacked."""
+def read(data: bytes, name: str, max_text_bytes: int = MAX_TEXT_BYTES) -> dict[str, bytes]:
+    """Return the parts that hold text; raise DataError, before they are unpacked, if they are too large."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as file:
-            wanted = [each for each in file.infolist() if _PARTS.fullmatch(each.filename)]
-            if not any(each.filename == MAIN for each in wanted):
-                raise DataError(f"{name}: expected a DOCX file; it has no {MAIN}")
-            for some, most in ((file.infolist(), LARGEST), (wanted, most_text)):
-                if sum(each.file_size for each in some) > most:
-                    raise DataError(f"{name}: expected at most {most:,} bytes when it is unpacked; got more")
-            return {each.filename: file.read(each) for each in wanted}
-    # What zipfile raises for damage, for ways to pack that it does not know, and for passwords.
+            parts = [entry for entry in file.infolist() if _PARTS.fullmatch(entry.filename)]
+            if not any(entry.filename == MAIN_PART for entry in parts):
+                raise DataError(f"{name}: expected a DOCX file; it has no {MAIN_PART}")
+            for entries, limit in ((file.infolist(), MAX_UNPACKED_BYTES), (parts, max_text_bytes)):
+                if sum(entry.file_size for entry in entries) > limit:
+                    raise DataError(f"{name}: expected at most {limit:,} bytes when it is unpacked; got more")
+            return {entry.filename: file.read(entry) for entry in parts}
+    # zipfile raises these for damage, for unknown compression methods, and for passwords.
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError) as error:
         raise DataError(f"{name}: expected a DOCX file; {error}") from None
 
 
 def write(data: bytes, parts: Mapping[str, bytes]) -> bytes:
-    """The same file with some parts replaced; all the others as they were, in their order."""
+    """Return the same archive with some parts replaced; the other parts and their order stay."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
-        for each in old.infolist():
-            new.writestr(each, parts.get(each.filename, old.read(each)), each.compress_type)
+        for entry in old.infolist():
+            new.writestr(entry, parts.get(entry.filename, old.read(entry)), entry.compress_type)
     return out.getvalue()
 
 
-def prepared(part: bytes) -> bytes:
-    """Spaces at the ends of a run count, wherever a translation may put them."""
+def preserve_spaces(part: bytes) -> bytes:
+    """Make the spaces at the ends of all runs count, since a translation may have spaces there."""
     return part.replace(b"<w:t>", b'<w:t xml:space="preserve">')
 
 
 def parse(text: str) -> list[Unit]:
-    """The paragraphs of a part."""
+    """Return the paragraphs of a part as units."""
     units: list[Unit] = []
     reader: _Paragraph | None = None
     for token in tokens(text, 0, len(text)):
@@ -63,23 +63,23 @@ def parse(text: str) -> list[Unit]:
                 units.append(unit)
             reader = None if token.closes else _Paragraph(text)
         elif reader is not None:
-            reader.take(token, raw)
+            reader.add_token(token, raw)
     return units
 
 
 class _Paragraph:
-    """What has been read of one. A run with text is a pair of marks around it; one without is a single mark."""
+    """The pieces of a paragraph so far: a run with text is a pair of marks around it, one without is a single mark."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.pieces: list[Piece] = []
-        self.run: int | None = None  # where it begins
-        self.said: list[tuple[int, int]] = []  # the texts of the run
-        self.inside = False  # of <w:t>
-        self.look = ""  # of the last run with text: how it begins
-        self.depth = 0  # of properties, which hold no text
+        self.run: int | None = None  # where the current run begins
+        self.texts: list[tuple[int, int]] = []  # the spans of text in the current run
+        self.in_text = False  # inside <w:t>
+        self.run_start = ""  # of the last run with text: everything before the text, which sets the format
+        self.depth = 0  # open elements of properties, which hold no text
 
-    def take(self, token: Token, raw: str) -> None:
+    def add_token(self, token: Token, raw: str) -> None:
         if token.name in ("w:ppr", "mc:alternatecontent") and not raw.endswith("/>"):
             self.depth += -1 if token.closes else 1
         elif self.depth:
@@ -87,35 +87,35 @@ class _Paragraph:
         elif token.name == "w:r" and not raw.endswith("/>"):
             if token.closes and self.run is not None:
                 self._end_run(token.span[1])
-            self.run, self.said = (None if token.closes else token.span[0]), []
+            self.run, self.texts = (None if token.closes else token.span[0]), []
         elif self.run is not None:
             if token.name == "w:t":
-                self.inside = not token.closes and not raw.endswith("/>")
-            elif not token.name and self.inside:
-                self.said.append(token.span)
+                self.in_text = not token.closes and not raw.endswith("/>")
+            elif not token.name and self.in_text:
+                self.texts.append(token.span)
         elif token.name:
             closed = raw.endswith("/>")
-            kind: Kind = "single" if token.name not in PAIRS or closed else "close" if token.closes else "open"
+            kind: Kind = "single" if token.name not in PAIRED_TAGS or closed else "close" if token.closes else "open"
             self.pieces.append(Piece(token.span, kind=kind))
 
     def _end_run(self, end: int) -> None:
         assert self.run is not None
-        if not self.said:
+        if not self.texts:
             self.pieces.append(Piece((self.run, end), kind="single"))
             return
-        at = self.run
-        look = _LOOK.sub("", self.text[at : self.said[0][0]])
-        goes_on = look == self.look and bool(self.pieces) and self.pieces[-1].span[1] == at
-        if goes_on:  # Word cuts runs where somebody paused
+        position = self.run
+        run_start = _REVISION_ID.sub("", self.text[position : self.texts[0][0]])
+        continues = run_start == self.run_start and bool(self.pieces) and self.pieces[-1].span[1] == position
+        if continues:  # Word starts a new run where an author paused
             self.pieces.pop()
-        self.look = look
-        for number, span in enumerate(self.said):
-            if number or not goes_on:
-                self.pieces.append(Piece((at, span[0]), kind="single" if number else "open"))
-            self.pieces.append(Piece(span, unescaped(self.text[slice(*span)])))
-            at = span[1]
-        self.pieces.append(Piece((at, end), kind="close"))
+        self.run_start = run_start
+        for number, span in enumerate(self.texts):
+            if number or not continues:
+                self.pieces.append(Piece((position, span[0]), kind="single" if number else "open"))
+            self.pieces.append(Piece(span, unescape_references(self.text[slice(*span)])))
+            position = span[1]
+        self.pieces.append(Piece((position, end), kind="close"))
 
     def unit(self) -> Unit | None:
-        found = unit_of(self.pieces, lambda said: escape(said, quote=False), folds=False)
-        return found and replace(found, covers=True)
+        unit = make_unit(self.pieces, lambda text: escape(text, quote=False), collapses=False)
+        return unit and replace(unit, covered=True)

@@ -8,20 +8,21 @@ from collections.abc import Iterator
 from typing import Any
 
 from sixfold.translation.cancellation import check_cancelled
-from sixfold.translation.documents.units import Unit, UnreadableError, text_pieces, unit_of
+from sixfold.translation.documents.units import Unit, UnreadableError, make_unit, text_pieces
 
-DEEPEST = 100  # lists and mappings of YAML inside each other; its scanner needs time by the square of their number
+MAX_DEPTH = 100  # of lists and mappings in YAML; the time of its scanner grows with the square of the depth
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.S)
 _COLON = re.compile(r"\s*:")
 _HEADER = re.compile(r"[|>][^\n]*\n")
-# What YAML would read as something else than this text, if it stood there plainly.
-_OTHER = re.compile(r"(?:true|false|yes|no|on|off|null|y|n|~)\Z", re.I)
-_UNPLAIN = re.compile(
-    rf"[\s&*?|>@`\"'%#!,\[\]{{}}:\d.+-]|\Z|.*(?:: |:\Z| #|\s\Z|[\n,\[\]{{}}])|{_OTHER.pattern}", re.I | re.S
+# Texts that YAML would not read as these texts if they were written without quotation marks.
+_NO_STRING = re.compile(r"(?:true|false|yes|no|on|off|null|y|n|~)\Z", re.I)
+_NEEDS_QUOTES = re.compile(
+    rf"[\s&*?|>@`\"'%#!,\[\]{{}}:\d.+-]|\Z|.*(?:: |:\Z| #|\s\Z|[\n,\[\]{{}}])|{_NO_STRING.pattern}", re.I | re.S
 )
 
 
 def parse_json(text: str) -> list[Unit]:
+    """Return the strings that are values as units."""
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
@@ -31,33 +32,33 @@ def parse_json(text: str) -> list[Unit]:
     except RecursionError:
         raise UnreadableError("expected JSON that is nested less deeply") from None
     units = []
-    for found in _STRING.finditer(text):
-        if _COLON.match(text, found.end()):
+    for string in _STRING.finditer(text):
+        if _COLON.match(text, string.end()):
             continue
-        span = found.start() + 1, found.end() - 1
-        unit = unit_of(text_pieces(text, span, _decoded), _encoded, folds=False)
+        span = string.start() + 1, string.end() - 1
+        unit = make_unit(text_pieces(text, span, _decode), _encode, collapses=False)
         if unit is not None:
             units.append(unit)
     return units
 
 
-def _decoded(raw: str) -> str:
+def _decode(raw: str) -> str:
     return str(json.loads(f'"{raw}"', strict=False))
 
 
-def _encoded(text: str) -> str:
+def _encode(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def parse_yaml(text: str) -> list[Unit]:
-    """Needs PyYAML, which says where each scalar stands."""
+    """Return the strings that are values as units; PyYAML finds them."""
     try:
         import yaml
     except ImportError:
         raise UnreadableError("YAML needs PyYAML", hint="pip install 'sixfold[documents]'") from None
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
-        """Refuses what is nested too deeply before it takes long, and can be stopped."""
+        """Refuses what is nested too deeply before that takes long, and can be cancelled."""
 
         depth = 0
 
@@ -74,61 +75,61 @@ def parse_yaml(text: str) -> list[Unit]:
             return node
 
         def check_depth(self, depth: int) -> None:
-            if depth > DEEPEST:
-                expected = f"expected YAML that is nested less deeply, at most {DEEPEST} levels"
+            if depth > MAX_DEPTH:
+                expected = f"expected YAML that is nested less deeply, at most {MAX_DEPTH} levels"
                 raise UnreadableError(expected, self.line + 1)
 
     try:
-        found = [scalar for root in yaml.compose_all(text, Loader) if root for scalar in _scalars(root, set())]
+        scalars = [scalar for root in yaml.compose_all(text, Loader) if root for scalar in _scalars(root, set())]
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or error
         raise UnreadableError(f"expected YAML; {problem}", mark.line + 1 if mark else None) from None
-    return [unit for scalar in found for unit in _scalar(text, scalar)]
+    return [unit for scalar in scalars for unit in _scalar_units(text, scalar)]
 
 
 def _scalars(node: Any, seen: set[int]) -> Iterator[Any]:
-    """The strings of a tree that are no keys; what is named and used again, once."""
+    """Yield the strings of a tree that are values; a node with several aliases once."""
     if id(node) in seen:
         return
     seen.add(id(node))
     if node.id == "scalar":
         yield from [node] if node.tag.endswith(":str") else []
     else:
-        for each in node.value:
-            yield from _scalars(each[1] if node.id == "mapping" else each, seen)
+        for child in node.value:
+            yield from _scalars(child[1] if node.id == "mapping" else child, seen)
 
 
-def _scalar(text: str, node: Any) -> list[Unit]:
+def _scalar_units(text: str, node: Any) -> list[Unit]:
     span = node.start_mark.index, node.end_mark.index
     if not node.value.strip():
         return []
     if node.style in ("|", ">"):
-        return _block(text, span, node.value)
+        return _block_units(text, span, node.value)
     if node.style is None:
-        return [Unit(span, node.value, escape=_plain)]
-    return [Unit((span[0] + 1, span[1] - 1), node.value, escape=_encoded if node.style == '"' else _doubled)]
+        return [Unit(span, node.value, escape=_quote_if_needed)]
+    return [Unit((span[0] + 1, span[1] - 1), node.value, escape=_encode if node.style == '"' else _double_quotes)]
 
 
-def _block(text: str, span: tuple[int, int], value: str) -> list[Unit]:
-    """The lines of a block are one text, set in as its first line is."""
+def _block_units(text: str, span: tuple[int, int], value: str) -> list[Unit]:
+    """Return a block scalar as one unit, whose lines are indented like its first line."""
     header = _HEADER.match(text, *span)
-    if header is None or value[0] in " \n":  # an indent of its own, which a mark would have to say
+    if header is None or value[0] in " \n":  # it has an indentation of its own, which the header would have to state
         return []
     body = text[header.end() : span[1]].rstrip()
     indent = body[: len(body) - len(body.lstrip())]
-    folds = header[0][0] == ">"
+    is_folded = header[0][0] == ">"
 
-    def write(said: str) -> str:
-        lines = (said.replace("\n", "\n\n") if folds else said).split("\n")
+    def indented(translation: str) -> str:
+        lines = (translation.replace("\n", "\n\n") if is_folded else translation).split("\n")
         return f"\n{indent}".join(lines).replace(f"\n{indent}\n", "\n\n")
 
-    return [Unit((header.end() + len(indent), header.end() + len(body)), value.rstrip("\n"), escape=write)]
+    return [Unit((header.end() + len(indent), header.end() + len(body)), value.rstrip("\n"), escape=indented)]
 
 
-def _plain(text: str) -> str:
-    return f'"{_encoded(text)}"' if _UNPLAIN.match(text) else text
+def _quote_if_needed(text: str) -> str:
+    return f'"{_encode(text)}"' if _NEEDS_QUOTES.match(text) else text
 
 
-def _doubled(text: str) -> str:
+def _double_quotes(text: str) -> str:
     return text.replace("'", "''")

@@ -1,4 +1,4 @@
-"""A piece of a document that is prose: its text, the markup inside it, and how a translation takes its place."""
+"""A unit of a document: prose that is translated by itself, with the markup inside it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sixfold.translation.result import Span as Span
 
 Kind = Literal["open", "close", "single"]
 
-DEEPEST = 50  # pairs of marks inside each other
-SPACE = " \t\r\n\f"  # what is set between words; other white space means something
-# What stands for something else, and must come back as it is.
+MAX_DEPTH = 50  # pairs of marks inside each other
+SPACE = " \t\r\n\f"  # white space between words; any other white space has a meaning of its own
+# Stands for something else, and must be the same in the translation.
 PLACEHOLDER = re.compile(
-    r"(?:https?://|www\.)[!-~]*[\w/#]"  # an address, less the marks of the sentence behind it
+    r"(?:https?://|www\.)[!-~]*[\w/#]"  # an address, without the punctuation of the sentence after it
     r"|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+"
     r"|\{\{[^{}\n]{1,80}\}\}|\$?\{[^{}\s]{0,60}\}|\{%[^%\n]{1,80}%\}"
     r"|%(?:\(\w+\)|\d+\$)?[-+#0]?\d*(?:\.\d+)?[sdifxXgcr](?![a-z])|%\{\w+\}|%@"
@@ -31,7 +31,7 @@ NO_CHARACTER = "\ufffd"
 
 
 class UnreadableError(Exception):
-    """A document that is not of its format; whoever knows the name of the document makes a DataError of it."""
+    """A document that does not have its format; the caller, who knows the document's name, makes a DataError of it."""
 
     def __init__(self, message: str, line: int | None = None, hint: str | None = None) -> None:
         super().__init__(message)
@@ -39,105 +39,105 @@ class UnreadableError(Exception):
 
 
 class Mark(NamedTuple):
-    """Markup without text of its own, such as <b>, </b> or <br>; what opens and what closes belong together."""
+    """Markup without text of its own, such as <b>, </b> or <br>; an opening and a closing mark form a pair."""
 
-    at: int  # in the text of the unit
+    position: int  # in the text of the unit
     kind: Kind
     span: Span | None  # in the document
-    raw: str = ""  # what is written where the document has no place for it
+    raw: str = ""  # what is written if it has no span in the document
 
 
 class Atom(NamedTuple):
-    """Part of a unit's text that is not to be translated, and where the document has it."""
+    """A part of a unit's text that is not translated, such as code."""
 
-    shown: Span  # in the text of the unit
-    span: Span | None = None  # in the document; None: it is written as it is shown
+    text_span: Span  # in the text of the unit
+    span: Span | None = None  # in the document; None: it is written as it is in the text
 
 
 @dataclass(frozen=True)
 class Unit:
-    """What is translated by itself, and goes to `span` of the document."""
+    """A text that is translated by itself, and whose translation replaces `span` of the document."""
 
     span: Span
     text: str
     marks: tuple[Mark, ...] = ()
     atoms: tuple[Atom, ...] = ()
     escape: Callable[[str], str] = str
-    around: tuple[str, str] = ("", "")  # what is written before and behind its translation
-    covers: bool = False  # all of the text must stand inside pairs of marks
-    leans: bool = False  # whether a mark opens or closes is told by what is beside it, as in Markdown
+    around: tuple[str, str] = ("", "")  # written before and after the translation
+    covered: bool = False  # all of its text must be inside pairs of marks, as in the runs of DOCX
+    flanking: bool = False  # whether a mark opens or closes depends on the characters beside it, as in Markdown
 
     def all_atoms(self) -> list[Atom]:
-        """The atoms of the markup, and those that can be told by their look, from left to right."""
-        ends = [atom.shown[1] for atom in self.atoms]
-        found = list(self.atoms)
+        """Return the atoms of the markup, and the placeholders in the text, from left to right."""
+        ends = [atom.text_span[1] for atom in self.atoms]
+        atoms = list(self.atoms)
         for match in PLACEHOLDER.finditer(self.text):
-            number = bisect_left(ends, match.start() + 1)  # the first atom that ends behind where this begins
-            if number == len(ends) or self.atoms[number].shown[0] >= match.end():
-                found.append(Atom(match.span()))
-        return sorted(found)
+            index = bisect_left(ends, match.start() + 1)  # the first atom that ends after the start of the match
+            if index == len(ends) or self.atoms[index].text_span[0] >= match.end():
+                atoms.append(Atom(match.span()))
+        return sorted(atoms)
 
 
 @dataclass
 class Piece:
-    """What a reader of markup has met, in the order of the document."""
+    """A piece of text or markup, in the order of the document."""
 
     span: Span
     text: str = ""
     kind: Kind | Literal["text", "atom"] = "text"
 
 
-def unit_of(
-    pieces: Sequence[Piece], escape: Callable[[str], str] = str, folds: bool = True, trims: bool = True
+def make_unit(
+    pieces: Sequence[Piece], escape: Callable[[str], str] = str, collapses: bool = True, trims: bool = True
 ) -> Unit | None:
-    """The unit that pieces make, without what surrounds its text; None where there is no text.
+    """Return the unit that pieces make, or None if they have no text.
 
-    `folds`: white space, line feeds too, is but a space, as in HTML and Markdown. `trims`: marks around it stay where
-    they are; not so where the translation goes elsewhere.
+    `collapses`: a run of white space, line feeds too, becomes one space, as in HTML and Markdown. `trims`: marks and
+    white space around the text are left out of the unit; not so where the translation goes elsewhere.
     """
     check_cancelled()
-    kept = _trimmed(pieces) if trims else list(pieces)
-    if all(_is_blank(piece) for piece in kept if piece.kind in ("text", "atom")):
+    inner = _trim(pieces) if trims else list(pieces)
+    if all(_is_blank(piece) for piece in inner if piece.kind in ("text", "atom")):
         return None
     text = ""
     marks: list[Mark] = []
     atoms: list[Atom] = []
-    for piece, kind in zip(kept, _matched(kept), strict=True):
+    for piece, kind in zip(inner, _matched_kinds(inner), strict=True):
         if kind == "atom":
             atoms.append(Atom((len(text), len(text) + len(piece.text)), piece.span))
             text += piece.text
         elif kind == "text":
-            said = re.sub(f"[{SPACE}]+", " ", piece.text) if folds else piece.text
-            text += said.lstrip(" ") if folds and text.endswith(" ") else said
+            added = re.sub(f"[{SPACE}]+", " ", piece.text) if collapses else piece.text
+            text += added.lstrip(" ") if collapses and text.endswith(" ") else added
         else:
             marks.append(Mark(len(text), kind, piece.span))
-    return Unit((kept[0].span[0], kept[-1].span[1]), text, tuple(marks), tuple(atoms), escape)
+    return Unit((inner[0].span[0], inner[-1].span[1]), text, tuple(marks), tuple(atoms), escape)
 
 
 def text_pieces(document: str, span: Span, decode: Callable[[str], str] = str) -> list[Piece]:
-    """A stretch of text; white space at its ends is a piece of its own, which a unit can do without."""
+    """Return a span of text as pieces; white space at either end is a piece of its own, which a unit can leave out."""
     raw = document[slice(*span)]
     start = span[0] + len(raw) - len(raw.lstrip(SPACE))
     end = max(start, span[1] - len(raw) + len(raw.rstrip(SPACE)))
-    cuts = [(span[0], start), (start, end), (end, span[1])]
-    return [Piece(each, decode(document[slice(*each)])) for each in cuts if each[0] < each[1]]
+    parts = [(span[0], start), (start, end), (end, span[1])]
+    return [Piece(part, decode(document[slice(*part)])) for part in parts if part[0] < part[1]]
 
 
-def unescaped(text: str) -> str:
-    """Character references of HTML and XML as the characters that they stand for.
+def unescape_references(text: str) -> str:
+    """Replace character references of HTML and XML by their characters.
 
-    A number of many digits stands for no character; Python would refuse to read one of thousands of digits.
+    A number of many digits stands for no character; Python refuses to read one of thousands of digits.
     """
-    return unescape(_LONG_NUMBER.sub(_shortened, text)) if "&" in text else text
+    return unescape(_LONG_NUMBER.sub(_shorten, text)) if "&" in text else text
 
 
-def _shortened(reference: re.Match[str]) -> str:
+def _shorten(reference: re.Match[str]) -> str:
     digits = reference["digits"].lstrip("0")
     return f"&#{reference['base']}{digits or 0};" if len(digits) < 8 else NO_CHARACTER
 
 
-def _trimmed(pieces: Sequence[Piece]) -> list[Piece]:
-    """Without white space and marks around it that the text need not know of."""
+def _trim(pieces: Sequence[Piece]) -> list[Piece]:
+    """Return pieces without the white space and the marks around their text."""
     partners = _partners(pieces)
     start, end = 0, len(pieces)
     while start < end:
@@ -158,24 +158,24 @@ def _is_blank(piece: Piece) -> bool:
 
 
 def _partners(pieces: Sequence[Piece]) -> dict[int, int]:
-    """Where each piece that opens is closed; those that are too deep inside of others have no partner."""
-    found: dict[int, int] = {}
-    waiting: list[int] = []
-    for place, piece in enumerate(pieces):
+    """Return the index of the closing piece for that of each opening piece; those nested too deeply have none."""
+    partners: dict[int, int] = {}
+    open_indices: list[int] = []
+    for index, piece in enumerate(pieces):
         if piece.kind == "open":
-            waiting.append(place)
-        elif piece.kind == "close" and waiting:
-            opened = waiting.pop()
-            if len(waiting) < DEEPEST:
-                found[opened] = place
-    return found
+            open_indices.append(index)
+        elif piece.kind == "close" and open_indices:
+            opening = open_indices.pop()
+            if len(open_indices) < MAX_DEPTH:
+                partners[opening] = index
+    return partners
 
 
-def _matched(pieces: Sequence[Piece]) -> list[Kind | Literal["text", "atom"]]:
-    """The kinds, where what opens or closes without a partner is single."""
+def _matched_kinds(pieces: Sequence[Piece]) -> list[Kind | Literal["text", "atom"]]:
+    """Return the kinds of pieces, where an opening or closing piece without a partner is single."""
     partners = _partners(pieces)
     paired = {*partners, *partners.values()}
     return [
-        "single" if piece.kind in ("open", "close") and place not in paired else piece.kind
-        for place, piece in enumerate(pieces)
+        "single" if piece.kind in ("open", "close") and index not in paired else piece.kind
+        for index, piece in enumerate(pieces)
     ]
