@@ -1,9 +1,9 @@
-"""What the confidence of a translation is worth: fitted on one half of the dev sets, measured on the other.
+"""How well the confidence of a translation is calibrated: fitted on one half of the dev sets, measured on the other.
 
     python benchmarks/confidence.py DATA [--model MODEL] [--lines 400] [--card confidence.toml]
 
 A translation is called fair when its chrF against the reference is at least 40 in English, 20 in Chinese. The table
-shows how many are fair of those that were given each confidence; the error is the mean distance of the two.
+shows the share of fair translations for each confidence; the error is the mean distance of the two.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ import numpy as np
 from sacrebleu.metrics.chrf import CHRF
 
 from sixfold import TranslateOptions, Translator
-from sixfold.translation.confidence import fit
+from sixfold.translation.confidence import fit_curve
 
 SETS = ("flores-dev", "tatoeba", "written", "wmt17")
-FAIR = {"en": 40, "zh": 20}
+FAIR_CHRF = {"en": 40, "zh": 20}
 BINS = 5
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--model", type=Path, help="left out: the one that ships")
+    parser.add_argument("--model", type=Path, help="default: the model of the package")
     parser.add_argument("--lines", type=int, default=400, help="of each set and direction")
     parser.add_argument("--card", type=Path, help="the curves, as `sixfold pack --card` reads them")
     args = parser.parse_args()
-    measure, told = CHRF(), []
+    chrf, card = CHRF(), []
     with Translator(args.model, "cpu") as translator:
         for source, target in (("zh", "en"), ("en", "zh")):
             scores, fair = [], []
@@ -38,25 +38,26 @@ def main() -> None:
                     (args.data / "dev" / f"{name}.{each}").read_text(encoding="utf-8").split("\n")[: args.lines]
                     for each in (source, target)
                 )
-                said = translator.translate_batch(sources, source, target, TranslateOptions(split=False))
-                for each, reference in zip(said, references, strict=True):
-                    scores.append(each.score)
-                    fair.append(measure.sentence_score(each.text, [reference]).score >= FAIR[target])
-            curve = fit(scores[::2], fair[::2])
-            told.append(f'[confidence."{source}-{target}"]\nslope = {curve.slope:.4f}\n'
-                        f"intercept = {curve.intercept:.4f}\nchrf = {FAIR[target]}\n")  # fmt: skip
-            chances, truth = np.array([curve.of(each) for each in scores[1::2]]), np.array(fair[1::2])
-            order, distance = np.argsort(chances), 0.0
-            print(f"{source}→{target}: {len(truth)} held out, {truth.mean():.1%} fair")
-            for some in np.array_split(order, BINS):
-                print(f"  confidence {chances[some].mean():.2f}: {truth[some].mean():.2f} fair")
-                distance += abs(chances[some].mean() - truth[some].mean()) / BINS
+                translations = translator.translate_batch(sources, source, target, TranslateOptions(split=False))
+                for translation, reference in zip(translations, references, strict=True):
+                    scores.append(translation.score)
+                    fair.append(chrf.sentence_score(translation.text, [reference]).score >= FAIR_CHRF[target])
+            curve = fit_curve(scores[::2], fair[::2])
+            card.append(f'[confidence."{source}-{target}"]\nslope = {curve.slope:.4f}\n'
+                        f"intercept = {curve.intercept:.4f}\nchrf = {FAIR_CHRF[target]}\n")  # fmt: skip
+            confidences, is_fair = np.array([curve.probability(score) for score in scores[1::2]]), np.array(fair[1::2])
+            order, distance = np.argsort(confidences), 0.0
+            print(f"{source}→{target}: {len(is_fair)} held out, {is_fair.mean():.1%} fair")
+            for indices in np.array_split(order, BINS):
+                print(f"  confidence {confidences[indices].mean():.2f}: {is_fair[indices].mean():.2f} fair")
+                distance += abs(confidences[indices].mean() - is_fair[indices].mean()) / BINS
             ranks = np.argsort(order)
-            positives = truth.sum()
-            area = (ranks[truth].sum() - positives * (positives - 1) / 2) / max(1, positives * (len(truth) - positives))
-            print(f"  error {distance:.3f}; a fair one is given more than one that is not: {area:.1%}")
+            positives = is_fair.sum()
+            pairs = positives * (len(is_fair) - positives)
+            area = (ranks[is_fair].sum() - positives * (positives - 1) / 2) / max(1, pairs)
+            print(f"  error {distance:.3f}; area under the ROC curve {area:.1%}")
     if args.card:
-        args.card.write_text("\n".join(told), encoding="utf-8")
+        args.card.write_text("\n".join(card), encoding="utf-8")
 
 
 if __name__ == "__main__":

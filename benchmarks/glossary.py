@@ -22,61 +22,68 @@ HAN = re.compile(r"[\u4e00-\u9fff]{2,6}")
 
 
 def entries(data: Path) -> dict[str, set[str]]:
-    """Chinese words and what they may be in English; only those with few translations."""
-    found: dict[str, set[str]] = {}
+    """Return Chinese words and their English translations; only words with at most two."""
+    translations: dict[str, set[str]] = {}
     with lzma.open(data / "train" / "cedict.tsv.xz", "rt", encoding="utf-8") as file:
         for line in file:
             chinese, english = line.rstrip("\n").split("\t")[:2]
             if HAN.fullmatch(chinese) and WORD.fullmatch(english):
-                found.setdefault(chinese, set()).add(english)
-    return {word: said for word, said in found.items() if len(said) <= 2}
+                translations.setdefault(chinese, set()).add(english)
+    return {word: english for word, english in translations.items() if len(english) <= 2}
 
 
-def terms_of(chinese: str, english: str, known: dict[str, set[str]], way: tuple[str, str]) -> list[Term]:
-    """What both sides of a pair have; none inside another."""
-    found: list[Term] = []
+def shared_terms(chinese: str, english: str, dictionary: dict[str, set[str]], languages: tuple[str, str]) -> list[Term]:
+    """Return the entries of a dictionary that both sides of a pair have; no term is part of another."""
+    terms: list[Term] = []
     words = {chinese[at : at + size] for size in range(6, 1, -1) for at in range(len(chinese) - size + 1)}
-    for word in sorted(words & known.keys(), key=lambda each: (-len(each), each)):
-        for said in sorted(known[word]):
-            if re.search(rf"\b{re.escape(said)}\b", english) and not any(word in a.source + a.target for a in found):
-                found.append(Term(word, said) if way[0] == "zh" else Term(said, word))
-    return found
+    for word in sorted(words & dictionary.keys(), key=lambda word: (-len(word), word)):
+        for translation in sorted(dictionary[word]):
+            is_new = not any(word in term.source + term.target for term in terms)
+            if re.search(rf"\b{re.escape(translation)}\b", english) and is_new:
+                terms.append(Term(word, translation) if languages[0] == "zh" else Term(translation, word))
+    return terms
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--model", type=Path, help="left out: the one that ships")
+    parser.add_argument("--model", type=Path, help="default: the model of the package")
     parser.add_argument("--lines", type=int, default=10_000)
     args = parser.parse_args()
-    known = entries(args.data)
+    dictionary = entries(args.data)
     texts = {
         language: (args.data / "dev" / f"flores-dev.{language}").read_text(encoding="utf-8").split("\n")[:-1]
         for language in ("zh", "en")
     }
     with Translator(args.model, "cpu") as translator:
-        for way in (("zh", "en"), ("en", "zh")):
-            sources, references = (texts[language][: args.lines] for language in way)
-            plain = [each.text for each in translator.translate_batch(sources, *way)]
-            shared = [terms_of(*pair, known, way) for pair in zip(texts["zh"], texts["en"], strict=True)][: args.lines]
-            hidden = [
-                [term for term in its if not has_term(said, term, way[1])]
-                for its, said in zip(shared, plain, strict=True)
+        for languages in (("zh", "en"), ("en", "zh")):
+            sources, references = (texts[language][: args.lines] for language in languages)
+            plain = [each.text for each in translator.translate_batch(sources, *languages)]
+            pairs = list(zip(texts["zh"], texts["en"], strict=True))[: args.lines]
+            terms = [shared_terms(*pair, dictionary, languages) for pair in pairs]
+            missing = [
+                [term for term in of_pair if not has_term(translation, term, languages[1])]
+                for of_pair, translation in zip(terms, plain, strict=True)
             ]
-            told = list(plain)
-            for place, terms in enumerate(hidden):
-                if terms:
-                    glossary = Glossary(tuple(terms))
-                    told[place] = translator.translate(sources[place], *way, glossary=glossary).text
-            wanted = sum(map(len, hidden))
-            kept = sum(has_term(told[place], term, way[1]) for place, terms in enumerate(hidden) for term in terms)
-            both = [score(said, references, way[1]).bleu for said in (plain, told)]
-            some = [place for place, terms in enumerate(hidden) if terms]
-            meant = [references[at] for at in some]
-            part = [score([said[at] for at in some], meant, way[1]).bleu for said in (plain, told)]
-            print(f"{'→'.join(way)}: {sum(map(len, shared))} terms, {wanted} not used by itself, of these "
-                  f"{kept} with a glossary, {kept / max(1, wanted):.1%}; BLEU {both[0]:.2f} → {both[1]:.2f}, of the "
-                  f"{len(some)} sentences with such terms {part[0]:.2f} → {part[1]:.2f}", flush=True)  # fmt: skip
+            with_glossary = list(plain)
+            for index, of_pair in enumerate(missing):
+                if of_pair:
+                    glossary = Glossary(tuple(of_pair))
+                    with_glossary[index] = translator.translate(sources[index], *languages, glossary=glossary).text
+            expected = sum(map(len, missing))
+            used = sum(
+                has_term(with_glossary[index], term, languages[1])
+                for index, of_pair in enumerate(missing)
+                for term in of_pair
+            )
+            both = (plain, with_glossary)
+            bleu = [score(translations, references, languages[1]).bleu for translations in both]
+            indices = [index for index, of_pair in enumerate(missing) if of_pair]
+            chosen = [references[index] for index in indices]
+            part = [score([side[index] for index in indices], chosen, languages[1]).bleu for side in both]
+            print(f"{'→'.join(languages)}: {sum(map(len, terms))} terms, {expected} not used by itself, of these "
+                  f"{used} with a glossary, {used / max(1, expected):.1%}; BLEU {bleu[0]:.2f} → {bleu[1]:.2f}, of the "
+                  f"{len(indices)} sentences with such terms {part[0]:.2f} → {part[1]:.2f}", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

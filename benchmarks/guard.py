@@ -1,4 +1,4 @@
-"""How well the guard tells faults from good translations: planted faults of twelve kinds, and false alarms on dev sets.
+"""How many planted faults of twelve kinds the guard finds, and how many false alarms it raises on dev sets.
 
 python benchmarks/guard.py DATA     # DATA/dev/flores-dev.zh and .en, tatoeba, written, wmt17: references are good ones
 """
@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from sixfold.translation.guard import check
+from sixfold.translation.guard import find_faults
 
 SETS = ("flores-dev", "tatoeba", "written", "wmt17")
-Plant = Callable[[str, str, random.Random, str], str | None]  # source, target, chance, language of the target
-JOINTS = {"en": " ", "zh": ""}
+Plant = Callable[[str, str, random.Random, str], str | None]  # source, target, rng, language of the target
+SEPARATORS = {"en": " ", "zh": ""}
 NUMBER = re.compile(r"(?<![\dA-Za-z.,])\d{3,}(?![\dA-Za-z.,])")
 
 
@@ -25,73 +25,76 @@ def words(text: str, language: str) -> list[str]:
     return text.split() if language == "en" else list(text)
 
 
-def phrase(target: str, chance: random.Random, language: str, size: int) -> tuple[list[str], int]:
+def random_phrase(target: str, rng: random.Random, language: str, size: int) -> tuple[list[str], int]:
+    """Return the words of a text, and the index of a random phrase of `size` words."""
     units = words(target, language)
-    return units, chance.randrange(max(1, len(units) - size))
+    return units, rng.randrange(max(1, len(units) - size))
 
 
 def loop(size: int, times: int) -> Plant:
-    def plant(_source: str, target: str, chance: random.Random, language: str) -> str | None:
-        units, at = phrase(target, chance, language, size)
-        run = units[at : at + size]
+    def plant(_source: str, target: str, rng: random.Random, language: str) -> str | None:
+        units, index = random_phrase(target, rng, language, size)
+        run = units[index : index + size]
         if not all(any(char.isalpha() for char in unit) for unit in run) or len(run) < size:
             return None
-        return JOINTS[language].join([*units[: at + size], *run * times, *units[at + size :]])
+        return SEPARATORS[language].join([*units[: index + size], *run * times, *units[index + size :]])
 
     return plant
 
 
-def doubled(_source: str, target: str, _chance: random.Random, language: str) -> str | None:
-    return target + JOINTS[language] + target if len(words(target, language)) >= 5 else None
+def doubled(_source: str, target: str, _rng: random.Random, language: str) -> str | None:
+    return target + SEPARATORS[language] + target if len(words(target, language)) >= 5 else None
 
 
-def cut(_source: str, target: str, _chance: random.Random, language: str) -> str | None:
+def cut(_source: str, target: str, _rng: random.Random, language: str) -> str | None:
     units = words(target, language)
     kept = units[: len(units) // 2]
-    return JOINTS[language].join(kept).rstrip(",，") if len(units) >= 8 else None
+    return SEPARATORS[language].join(kept).rstrip(",，") if len(units) >= 8 else None
 
 
-def copied(source: str, _target: str, _chance: random.Random, _language: str) -> str | None:
+def copied(source: str, _target: str, _rng: random.Random, _language: str) -> str | None:
     return source if len(source) >= 12 else None
 
 
-def left(source: str, target: str, chance: random.Random, language: str) -> str | None:
-    """Some words of the source stay."""
-    other = "zh" if language == "en" else "en"
-    size = 4 if other == "zh" else 5
-    units, at = phrase(source, chance, other, size)
-    run = JOINTS[other].join(units[at : at + size])
-    plain = r"[a-z]+(?: [a-z]+){4}" if other == "en" else r"[\u4e00-\u9fff]{4}"
-    mine = words(target, language)
-    middle = len(mine) // 2
-    if not re.fullmatch(plain, run) or len(mine) < 6:
+def untranslated(source: str, target: str, rng: random.Random, language: str) -> str | None:
+    """Leave some words of the source in the translation."""
+    source_language = "zh" if language == "en" else "en"
+    size = 4 if source_language == "zh" else 5
+    units, index = random_phrase(source, rng, source_language, size)
+    run = SEPARATORS[source_language].join(units[index : index + size])
+    plain = r"[a-z]+(?: [a-z]+){4}" if source_language == "en" else r"[\u4e00-\u9fff]{4}"
+    target_words = words(target, language)
+    middle = len(target_words) // 2
+    if not re.fullmatch(plain, run) or len(target_words) < 6:
         return None
-    return JOINTS[language].join([*mine[:middle], f" {run} " if language == "zh" else run, *mine[middle:]])
+    return SEPARATORS[language].join(
+        [*target_words[:middle], f" {run} " if language == "zh" else run, *target_words[middle:]]
+    )
 
 
-def number(how: str) -> Plant:
-    def plant(source: str, target: str, chance: random.Random, _language: str) -> str | None:
+def number(change: str) -> Plant:
+    def plant(source: str, target: str, rng: random.Random, _language: str) -> str | None:
         shared = [each for each in NUMBER.findall(target) if each in NUMBER.findall(source)]
         if not shared:
             return None
-        if how == "lost":
+        if change == "lost":
             return target.replace(shared[0], "", 1)
-        other = str(int(shared[0]) + chance.choice([1, 7, 90, 100]))
-        return target.replace(shared[0], other, 1)
+        wrong = str(int(shared[0]) + rng.choice([1, 7, 90, 100]))
+        return target.replace(shared[0], wrong, 1)
 
     return plant
 
 
-def name(source: str, target: str, _chance: random.Random, language: str) -> str | None:
-    """A word that both sides have in Latin letters."""
+def name(source: str, target: str, _rng: random.Random, language: str) -> str | None:
+    """Drop a name that both sides have in Latin letters."""
     capitals = r"|[A-Z]{3,6}" if language == "en" else ""  # in English they are often spelt out
-    made = r"[A-Z][a-z]+[A-Z][A-Za-z]+|[a-z]+[A-Z][A-Za-z]+|[A-Za-z]+\d+"
-    pattern = rf"(?<![A-Za-z\d.-])(?!Ma?c[A-Z])(?:{made}{capitals})(?![A-Za-z\d-])"
+    mixed_case = r"[A-Z][a-z]+[A-Z][A-Za-z]+|[a-z]+[A-Z][A-Za-z]+|[A-Za-z]+\d+"
+    pattern = rf"(?<![A-Za-z\d.-])(?!Ma?c[A-Z])(?:{mixed_case}{capitals})(?![A-Za-z\d-])"
     shared = [each for each in re.findall(pattern, source) if target.casefold().count(each.casefold()) == 1]
     return target.replace(shared[0], "", 1) if shared else None
 
 
-def placeholder(source: str, target: str, _chance: random.Random, _language: str) -> str | None:
+def placeholder(source: str, target: str, _rng: random.Random, _language: str) -> str | None:
     return target if "{" not in source else None  # the source gets one, see `main`
 
 
@@ -103,7 +106,7 @@ PLANTS: dict[str, Plant] = {
     "said twice": doubled,
     "cut in half": cut,
     "the source copied": copied,
-    "words of the source left": left,
+    "words of the source left": untranslated,
     "a number changed": number("changed"),
     "a number lost": number("lost"),
     "a name lost": name,
@@ -114,10 +117,10 @@ PLANTS: dict[str, Plant] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--show", type=int, default=0, help="so many false alarms of each kind")
-    parser.add_argument("--missed", choices=list(PLANTS), help="show what was not found of a kind")
+    parser.add_argument("--show", type=int, default=0, help="how many false alarms of each kind to print")
+    parser.add_argument("--missed", choices=list(PLANTS), help="print the planted faults of a kind that were not found")
     args = parser.parse_args()
-    read = {
+    texts = {
         (each, language): (args.data / "dev" / f"{each}.{language}").read_text(encoding="utf-8").split("\n")[:-1]
         for each in SETS
         for language in ("zh", "en")
@@ -128,14 +131,15 @@ def main() -> None:
     lines: Counter[str] = Counter()
     bad: Counter[str] = Counter()
     seconds: list[float] = []
-    chance = random.Random(1)
-    for one, other in (("zh", "en"), ("en", "zh")):
-        way = f"{one}→{other}"
+    rng = random.Random(1)
+    for languages in (("zh", "en"), ("en", "zh")):
+        source_language, target_language = languages
+        direction = "→".join(languages)
         for each in SETS:
-            for source, target in zip(read[each, one], read[each, other], strict=True):
-                began = time.perf_counter()
-                faults = check(source, target, (one, other))
-                seconds.append(time.perf_counter() - began)
+            for source, target in zip(texts[each, source_language], texts[each, target_language], strict=True):
+                start = time.perf_counter()
+                faults = find_faults(source, target, languages)
+                seconds.append(time.perf_counter() - start)
                 lines[each] += 1
                 bad[each] += bool(faults)
                 for fault in faults:
@@ -143,24 +147,26 @@ def main() -> None:
                 if faults:
                     continue
                 for kind, plant in PLANTS.items():
-                    said = plant(source, target, chance, other)
-                    if said is not None:
-                        given = f"{source} {{user_name}}" if kind == "a placeholder lost" else source
-                        planted[kind, way] += 1
-                        caught = bool(check(given, said, (one, other)))
-                        found[kind, way] += caught
-                        if args.missed == kind and not caught:
-                            print(f"  missed, {way}: {given} → {said}")
+                    translation = plant(source, target, rng, target_language)
+                    if translation is not None:
+                        text = f"{source} {{user_name}}" if kind == "a placeholder lost" else source
+                        planted[kind, direction] += 1
+                        is_found = bool(find_faults(text, translation, languages))
+                        found[kind, direction] += is_found
+                        if args.missed == kind and not is_found:
+                            print(f"  missed, {direction}: {text} → {translation}")
     for kind in PLANTS:
-        cells = [f"{found[kind, way]:5} of {planted[kind, way]:5} {found[kind, way] / max(1, planted[kind, way]):7.1%}"
-                 for way in ("zh→en", "en→zh")]  # fmt: skip
+        cells = []
+        for direction in ("zh→en", "en→zh"):
+            count, total = found[kind, direction], planted[kind, direction]
+            cells.append(f"{count:5} of {total:5} {count / max(1, total):7.1%}")
         print(f"{kind:28} {'   '.join(cells)}")
     for each in SETS:
         print(f"false alarms, {each:12} {bad[each]:5} of {lines[each]:5} {bad[each] / lines[each]:7.2%}")
-    print(f"of all kinds: { {kind: len(some) for kind, some in alarms.items()} }")
+    print(f"of all kinds: { {kind: len(of_kind) for kind, of_kind in alarms.items()} }")
     print(f"one check of a good translation: {1000 * sum(seconds) / len(seconds):.2f} ms")
-    for kind, some in alarms.items():
-        for source, target, message in some[: args.show]:
+    for kind, of_kind in alarms.items():
+        for source, target, message in of_kind[: args.show]:
             print(f"  {kind}: {message} | {source} → {target}")
 
 

@@ -5,7 +5,7 @@ vocabulary among them. All translations are scored again over the whole vocabula
 without a shortlist are comparable. A search error is a translation whose mean log-probability a token is lower than the
 reference's by more than 0.001.
 
-    python benchmarks/search_errors.py DATA --work DIR                   # counts; goes on where it was stopped
+    python benchmarks/search_errors.py DATA --work DIR                   # counts; continues where it was stopped
     python benchmarks/search_errors.py DATA --work DIR --time 3          # and milliseconds, on a quiet machine
     python benchmarks/search_errors.py DATA --work DIR --model MODEL     # another model than the one that ships
 """
@@ -35,16 +35,16 @@ BLOCK = 50  # sentences between two saves
 
 @dataclass(frozen=True)
 class Search:
-    """One way to search. `adaptive`: wider for short and for doubtful sentences, as `Translator` does."""
+    """The settings of a search. `adaptive`: a wider beam for short and doubtful sentences, as `Translator` has it."""
 
     beam: int
     patience: float
     shortlist: bool
     adaptive: bool = False
 
-    def options(self, longest: int) -> SearchOptions:
+    def options(self, max_length: int) -> SearchOptions:
         return SearchOptions(
-            self.beam, max_length=longest, max_ratio=2.0, ignore_shortlist=not self.shortlist, patience=self.patience
+            self.beam, max_length=max_length, max_ratio=2.0, ignore_shortlist=not self.shortlist, patience=self.patience
         )
 
 
@@ -65,7 +65,7 @@ SEARCHES: Mapping[str, Search] = {
 }
 
 
-class Found(NamedTuple):
+class ScoredTarget(NamedTuple):
     """A translation: its tokens, and its mean log-probability a token over the whole vocabulary."""
 
     tokens: list[int]
@@ -73,36 +73,36 @@ class Found(NamedTuple):
 
 
 def search(direction: Direction, lines: Sequence[str], setting: Search) -> list[list[int]]:
-    """The best tokens for each line, which is translated as one sentence."""
+    """Return the best tokens for each line, which is translated as one sentence."""
     sources = [
         direction.encoder_input(ids[: direction.max_source_tokens])
         for ids in direction.tokenizer.encode_batch(list(lines))
     ]
     options = setting.options(direction.max_target_tokens)
     if setting.adaptive:
-        found = best_hypotheses(direction, sources, options)
+        results = best_hypotheses(direction, sources, options)
     else:
-        found = direction.engine.decode(sources, options)
-    return [candidates[0].tokens for candidates in found]
+        results = direction.engine.decode(sources, options)
+    return [hypotheses[0].tokens for hypotheses in results]
 
 
-def rescored(direction: Direction, lines: Sequence[str], targets: Sequence[list[int]]) -> Iterator[Found]:
+def score_again(direction: Direction, lines: Sequence[str], targets: Sequence[list[int]]) -> Iterator[ScoredTarget]:
     sources = [
         direction.encoder_input(ids[: direction.max_source_tokens])
         for ids in direction.tokenizer.encode_batch(list(lines))
     ]
     for tokens, each in zip(targets, direction.engine.score(sources, targets), strict=True):
-        yield Found(tokens, sum(each) / len(each))
+        yield ScoredTarget(tokens, sum(each) / len(each))
 
 
-def results(direction: Direction, lines: Sequence[str], name: str, path: Path) -> list[Found]:
-    """The translations of all lines by one search, from `path` as far as they are there."""
-    if SEARCHES[name].adaptive:  # its rules may have changed since
+def results(direction: Direction, lines: Sequence[str], name: str, path: Path) -> list[ScoredTarget]:
+    """Return the translations of all lines by one search; those in the file `path` are not searched for again."""
+    if SEARCHES[name].adaptive:  # its rules may have changed since then
         path.unlink(missing_ok=True)
-    found = [Found(*each) for each in json.loads(path.read_text(encoding="utf-8"))] if path.exists() else []
+    found = [ScoredTarget(*each) for each in json.loads(path.read_text(encoding="utf-8"))] if path.exists() else []
     while len(found) < len(lines):
         some = lines[len(found) : len(found) + BLOCK]
-        found += rescored(direction, some, search(direction, some, SEARCHES[name]))
+        found += score_again(direction, some, search(direction, some, SEARCHES[name]))
         path.parent.mkdir(parents=True, exist_ok=True)
         building = path.with_suffix(".building")
         building.write_text(json.dumps(found), encoding="utf-8")
@@ -114,14 +114,14 @@ def read(path: Path, lines: int) -> list[str]:
     return path.read_text(encoding="utf-8").split("\n")[:-1][:lines]
 
 
-def errors(found: Sequence[Found], best: Sequence[float]) -> list[float]:
-    """How much each sentence falls short of the best known translation, where it does."""
+def errors(found: Sequence[ScoredTarget], best: Sequence[float]) -> list[float]:
+    """Return by how much the score of each search error is below the best score."""
     gaps = [top - each.score for each, top in zip(found, best, strict=True)]
     return [gap for gap in gaps if gap > MARGIN]
 
 
 def milliseconds(direction: Direction, lines: Sequence[str], names: Sequence[str], rounds: int) -> dict[str, Any]:
-    """Per sentence, alone and all together; the searches take turns, and the median of the rounds counts."""
+    """Return the median milliseconds of a sentence, alone and in bulk; the searches alternate in every round."""
     taken: dict[str, dict[str, list[float]]] = {name: {"alone": [], "bulk": []} for name in names}
     few = lines[:: max(1, len(lines) // 20)]
     for _ in range(rounds):
@@ -133,14 +133,14 @@ def milliseconds(direction: Direction, lines: Sequence[str], names: Sequence[str
             search(direction, lines, SEARCHES[name])
             taken[name]["alone"].append(1000 * (middle - began) / len(few))
             taken[name]["bulk"].append(1000 * (time.perf_counter() - middle) / len(lines))
-    return {name: {how: statistics.median(each) for how, each in its.items()} for name, its in taken.items()}
+    return {name: {mode: statistics.median(values) for mode, values in modes.items()} for name, modes in taken.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--work", type=Path, required=True, help="where translations are kept between calls")
-    parser.add_argument("--model", type=Path, help="left out: the one that ships")
+    parser.add_argument("--work", type=Path, required=True, help="the folder that keeps translations between runs")
+    parser.add_argument("--model", type=Path, help="default: the model of the package")
     parser.add_argument("--sets", nargs="*", default=list(SETS))
     parser.add_argument("--searches", nargs="*", default=list(SEARCHES), choices=list(SEARCHES))
     parser.add_argument("--lines", type=int, default=300, help="of each set and direction")
@@ -161,16 +161,16 @@ def main() -> None:
                     name: results(direction, lines, name, folder / f"{each}.{source}-{target}.{name}.json")
                     for name in searches
                 }
-                best = [max(one.score for one in same) for same in zip(*found.values(), strict=True)]
-                for name, some in found.items():
-                    missed = errors(some, best)
-                    texts = [direction.decode_target(one.tokens) for one in some]
+                best = [max(each.score for each in line) for line in zip(*found.values(), strict=True)]
+                for name, targets in found.items():
+                    missed = errors(targets, best)
+                    texts = [direction.decode_target(each.tokens) for each in targets]
                     bleu = score(texts, references, target).bleu
                     mean = statistics.fmean(missed) if missed else 0.0
                     table[name].append((len(missed) / len(lines), mean, bleu))
             for name, cells in table.items():
                 share, mean, bleu = (statistics.fmean(column) for column in zip(*cells, strict=True))
-                by_set = "  ".join(f"{one[0]:5.1%} {one[2]:5.2f}" for one in cells)
+                by_set = "  ".join(f"{cell[0]:5.1%} {cell[2]:5.2f}" for cell in cells)
                 print(f"{name:48} {share:6.1%} {mean:6.3f} {bleu:6.2f}   {by_set}", flush=True)
             if args.time:
                 lines = read(args.data / "dev" / f"{args.sets[0]}.{source}", 100)

@@ -1,11 +1,11 @@
 """How well and how fast text is split into sentences, beside pysbd and sentencex where they are installed.
 
 Lines of dev sets are joined by fives, Chinese without and English with a space, and split again. A boundary is right
-where two lines met. Many lines hold several sentences, and a boundary found inside a line counts as wrong, so that no
-splitter reaches a precision of 1; what compares is F1 on the same text.
+where two lines were joined. Many lines hold several sentences, and a boundary inside a line counts as wrong, so no
+splitter reaches a precision of 1; compare the F1 on the same text.
 
     python benchmarks/sentences.py DATA
-    python benchmarks/sentences.py --hard      # the share of 300 hard cases, written by hand, that is split as marked
+    python benchmarks/sentences.py --hard      # the share of 300 hand-written hard cases that are split as marked
 """
 
 from __future__ import annotations
@@ -38,20 +38,22 @@ def splitters(language: str) -> Iterator[tuple[str, Splitter]]:
 
 
 def ends(sentences: list[str]) -> set[int]:
-    """Where all but the last sentence end, in characters other than white space, which splitters may drop."""
+    """Return where all but the last sentence end, counted without white space, which splitters may drop."""
     return set(accumulate(len("".join(sentence.split())) for sentence in sentences[:-1] if sentence.strip()))
 
 
-def measure(splitter: Splitter, groups: list[list[str]], glue: str) -> dict[str, float]:
-    texts = [glue.join(group) for group in groups]
+def measure(splitter: Splitter, groups: list[list[str]], separator: str) -> dict[str, float]:
+    texts = [separator.join(group) for group in groups]
     seconds = []
     for _ in range(ROUNDS):
-        began = time.perf_counter()
-        found = [splitter(text) for text in texts]
-        seconds.append(time.perf_counter() - began)
-    pairs = [(ends(group), ends(sentences)) for group, sentences in zip(groups, found, strict=True)]
-    right, true, said = (sum(map(len, sets)) for sets in zip(*((t & s, t, s) for t, s in pairs), strict=True))
-    precision, recall = right / max(said, 1), right / true
+        start = time.perf_counter()
+        split_texts = [splitter(text) for text in texts]
+        seconds.append(time.perf_counter() - start)
+    pairs = [(ends(group), ends(sentences)) for group, sentences in zip(groups, split_texts, strict=True)]
+    correct, expected, predicted = (
+        sum(map(len, sets)) for sets in zip(*((t & p, t, p) for t, p in pairs), strict=True)
+    )
+    precision, recall = correct / max(predicted, 1), correct / expected
     return {
         "precision": precision,
         "recall": recall,
@@ -60,13 +62,13 @@ def measure(splitter: Splitter, groups: list[list[str]], glue: str) -> dict[str,
     }
 
 
-def hard() -> None:
+def measure_hard_cases() -> None:
     rows = [line.split("\t") for line in read_lines(HARD)]
     for language in ("en", "zh"):
         cases = [text.split("‖") for code, text in rows if code == language]
         for name, splitter in splitters(language):
-            right = sum(ends(splitter("".join(parts))) == ends(parts) for parts in cases)
-            print(f"{language} {name:10} {right} of {len(cases)} {right / len(cases):6.1%}")
+            correct = sum(ends(splitter("".join(parts))) == ends(parts) for parts in cases)
+            print(f"{language} {name:10} {correct} of {len(cases)} {correct / len(cases):6.1%}")
 
 
 def main() -> None:
@@ -75,16 +77,16 @@ def main() -> None:
     parser.add_argument("--hard", action="store_true")
     args = parser.parse_args()
     if args.hard:
-        hard()
+        measure_hard_cases()
         return
     folder = args.data / "dev"
     print("| text | splitter | precision | recall | F1 | MB/s |\n|---|---|---|---|---|---|")
     for name in SETS:
-        for language, glue in (("zh", ""), ("en", " ")):
+        for language, separator in (("zh", ""), ("en", " ")):
             lines = [line.strip() for line in read_lines(folder / f"{name}.{language}") if line.strip()]
-            groups = [lines[at : at + GROUP] for at in range(0, len(lines), GROUP)]
+            groups = [lines[start : start + GROUP] for start in range(0, len(lines), GROUP)]
             for splitter_name, splitter in splitters(language):
-                m = measure(splitter, groups, glue)
+                m = measure(splitter, groups, separator)
                 quality = " | ".join(f"{m[key]:.3f}" for key in ("precision", "recall", "f1"))
                 print(f"| {name}.{language} | {splitter_name} | {quality} | {m['speed']:.2f} |", flush=True)
 

@@ -1,8 +1,8 @@
 """Translation on a CPU: this project beside Hugging Face generate, plain CTranslate2 and ONNX Runtime.
 
-All run the same weights, tokeniser and search, text in and text out, one after another in every round; medians are
-reported. Before anything is timed, their float32 logits must agree to 1e-4. Without a model the weights are random,
-never choose <eos>, and so make everybody read 25 tokens and write 25.
+All run the same weights, tokeniser and search, from text to text, one after another in every round; medians are
+reported. Before anything is timed, their float32 logits must agree to 1e-4. Without --model the weights are random and
+never choose <eos>, so that all engines read 25 tokens and write 25.
 
     python benchmarks/translate_cpu.py --small                       # a quick look; needs transformers and onnxruntime
     python benchmarks/translate_cpu.py                               # random weights, both shapes
@@ -59,21 +59,21 @@ EXAMPLE = (3, 5, 7)  # batch, source and past while a graph is traced; no other 
 
 
 def random_model(config: ModelConfig, path: Path) -> None:
-    """A tokeniser of numbered words, and weights that never end a sentence."""
+    """Save a model with a tokeniser of numbered words, and random weights that never end a sentence."""
     names = ["<pad>", "<bos>", "<eos>", "<unk>", *(f"w{index}" for index in range(4, config.vocab))]
     rust = tokenizers.Tokenizer(tokenizers.models.WordLevel({name: i for i, name in enumerate(names)}, "<unk>"))
     rust.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
     weights = weights_of(build(config))
-    # The last norm leans to one side, and what stands for no text lies on the other.
-    side = np.random.default_rng(1).standard_normal(config.d_model).astype(np.float32)
-    side /= np.linalg.norm(side)
-    weights["decoder.norm.bias"] = 4 * side
-    weights["encoder.embedding.token.weight"][:4] = -side
+    # The bias of the last norm points one way, and the embeddings of the special tokens point the other way.
+    bias = np.random.default_rng(1).standard_normal(config.d_model).astype(np.float32)
+    bias /= np.linalg.norm(bias)
+    weights["decoder.norm.bias"] = 4 * bias
+    weights["encoder.embedding.token.weight"][:4] = -bias
     modelfile.save(path, Config(model=config), weights, Tokenizer(rust, "foreign"))
 
 
 def prepare(path: Path, folder: Path) -> list[str]:
-    """Write what every contestant opens; check that they agree; name those that can run this model."""
+    """Write the files that all engines load, check that the engines agree, and return those that can run this model."""
     model = modelfile.load(path)
     config, tokenizer = model.config.model, model.tokenizer
     assert tokenizer is not None, "expected a model with a tokeniser"
@@ -84,7 +84,7 @@ def prepare(path: Path, folder: Path) -> list[str]:
     tokenizer.rust.save(str(folder / "tokenizer.json"))
     (folder / "shape.json").write_text(json.dumps(asdict(config)), encoding="utf-8")
     (folder / "model.safetensors").symlink_to(path.resolve())
-    # What its converter writes for `--quantization int8`.
+    # The same as the converter of CTranslate2 writes for `--quantization int8`.
     modelfile.save(folder / "int8.safetensors", model.config, model.weights(), tokenizer, storage="int8")
     for part, files in {"ctranslate2-int8": "int8.safetensors", "ctranslate2-float32": "model.safetensors"}.items():
         (folder / part).mkdir()
@@ -94,21 +94,21 @@ def prepare(path: Path, folder: Path) -> list[str]:
     positions = Sinusoid(config.d_model, config.position_layout, config.position_offset)
     table = positions(torch.arange(config.max_length)[None])[0]
     np.save(folder / "positions.npy", table.numpy())
-    left_out = {}
+    unsupported = {}
     if not write_huggingface(config, weights_of(ours), folder / "huggingface"):
-        left_out["HF generate f32"] = "transformers has no model of these options that reads our weights"
+        unsupported["HF generate f32"] = "transformers has no model of these options that reads our weights"
     if config.positions == "sinusoidal" and config.groups == config.heads:
         export_onnx(config, copy.deepcopy(ours), table, folder)
     else:
-        left_out["ONNX Runtime int8"] = "our graphs for it know neither other positions nor grouped heads"
-    print("".join(f"{name} is left out: {reason}\n" for name, reason in left_out.items()), end="")
-    names = [name for name in PEERS if name not in left_out]
-    check_same(config, ours, [PEERS[name] for name in names if PEERS[name] is not Sixfold], folder)
+        unsupported["ONNX Runtime int8"] = "our graphs for it support neither other positions nor grouped heads"
+    print("".join(f"{name} is left out: {reason}\n" for name, reason in unsupported.items()), end="")
+    names = [name for name in PEERS if name not in unsupported]
+    check_agreement(config, ours, [PEERS[name] for name in names if PEERS[name] is not Sixfold], folder)
     return names
 
 
 class Reader(nn.Module):
-    """The encoder, and its output as keys and values for every layer of the decoder."""
+    """The encoder, and its output projected to the keys and values of every decoder layer."""
 
     def __init__(self, model: EncoderDecoder) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class Reader(nn.Module):
 
 
 class Step(nn.Module):
-    """One token of every row; the rows of a sentence look at one copy of its memory.
+    """One token for every row; the rows of a sentence attend to one copy of its memory.
 
     Written out with constant shapes: our own attention, exported, computes shapes at every step.
     """
@@ -142,9 +142,9 @@ class Step(nn.Module):
         for index, layer in enumerate(decoder.iter_layers()):
             pair = slice(2 * index, 2 * index + 2)
             first, second, third = layer.self_attention_norm, layer.cross_attention_norm, layer.feed_forward_norm
-            y, keys_values = self.look_back(layer.self_attention, x if layer.post_norm else first(x), past[pair])
+            y, keys_values = self.self_attend(layer.self_attention, x if layer.post_norm else first(x), past[pair])
             x = layer.add(x, y, first)
-            y = self.look_over(layer.cross_attention, x if layer.post_norm else second(x), memory[pair], hidden)
+            y = self.cross_attend(layer.cross_attention, x if layer.post_norm else second(x), memory[pair], hidden)
             x = layer.add(x, y, second)
             x = layer.add(x, layer.feed_forward(x if layer.post_norm else third(x)), third)
             present += keys_values
@@ -154,7 +154,7 @@ class Step(nn.Module):
         totals = logits.log_softmax(-1) + beams[0][:, :, None]
         return *totals.view(-1, self.beam * totals.size(2)).topk(2 * self.beam), *present
 
-    def look_back(self, part: Attention, x: Tensor, past: Tensors) -> tuple[Tensor, Tensors]:
+    def self_attend(self, part: Attention, x: Tensor, past: Tensors) -> tuple[Tensor, Tensors]:
         width = part.heads * part.d_head
         query, *new = (
             each.view(-1, self.beam, part.heads, 1, part.d_head) for each in part.query_key_value(x).split(width, -1)
@@ -163,7 +163,7 @@ class Step(nn.Module):
         mixed = (query * part.d_head**-0.5 @ key.transpose(-1, -2)).softmax(-1) @ value
         return part.output(mixed.view(-1, self.beam, width)), present
 
-    def look_over(self, part: Attention, x: Tensor, memory: Tensors, hidden: Tensor) -> Tensor:
+    def cross_attend(self, part: Attention, x: Tensor, memory: Tensors, hidden: Tensor) -> Tensor:
         width, (key, value) = part.heads * part.d_head, memory
         query = nn.functional.linear(x, part.query_key_value.weight[:width], part.query_key_value.bias[:width])
         query = query.view(-1, self.beam, part.heads, part.d_head).transpose(1, 2) * part.d_head**-0.5
@@ -172,7 +172,7 @@ class Step(nn.Module):
 
 
 def export_onnx(config: ModelConfig, model: EncoderDecoder, table: Tensor, folder: Path) -> None:
-    """The encoder, and steps for each beam; positions are looked up, where our model computes them every time."""
+    """Write the encoder, and a step for each beam; positions are a table, while our model computes them every time."""
     model.encoder.embedding.position = model.decoder.embedding.position = nn.Embedding.from_pretrained(table)
     pairs = [f"{kind}_{layer}" for layer in range(config.decoder_layers) for kind in ("key", "value")]
     memories, pasts, presents = ([f"{what}_{pair}" for pair in pairs] for what in ("memory", "past", "present"))
@@ -192,7 +192,7 @@ def export_onnx(config: ModelConfig, model: EncoderDecoder, table: Tensor, folde
 
 
 def write_graph(path: Path, module: nn.Module, example: tuple[Any, ...], inputs: list[str], outputs: list[str]) -> None:
-    """In float32, and with int8 weights that have a scale for each output."""
+    """Write a module in float32, and with int8 weights that have a scale for each output."""
     plain, ready = f"{path}-float32.onnx", f"{path}-ready.onnx"
     free = torch.utils._pytree.tree_map(
         lambda each: {axis: torch.export.Dim.AUTO for axis, size in enumerate(each.shape) if size in EXAMPLE}, example
@@ -203,7 +203,7 @@ def write_graph(path: Path, module: nn.Module, example: tuple[Any, ...], inputs:
             module.eval(), example, plain, dynamic_shapes=free, input_names=inputs, output_names=outputs,
             external_data=False, verbose=False,
         )  # fmt: skip
-        # Folds what is made of weights alone into weights, which else would stay float32.
+        # This folds expressions of weights into weights, which would stay float32 otherwise.
         quant_pre_process(plain, ready, skip_symbolic_shape=True)
         quantize_dynamic(
             ready, f"{path}-int8.onnx", per_channel=True, weight_type=QuantType.QInt8, op_types_to_quantize=["MatMul"]
@@ -211,8 +211,8 @@ def write_graph(path: Path, module: nn.Module, example: tuple[Any, ...], inputs:
     Path(ready).unlink()
 
 
-def check_same(config: ModelConfig, ours: EncoderDecoder, peers: Sequence[type[Peer]], folder: Path) -> None:
-    """Log-probabilities of what follows each prefix of a target, in float32, against those of our torch model."""
+def check_agreement(config: ModelConfig, ours: EncoderDecoder, peers: Sequence[type[Peer]], folder: Path) -> None:
+    """Check the log-probabilities after each prefix of a target, in float32, against those of our torch model."""
     random = np.random.default_rng(1)
     source, target = (random.integers(4, config.vocab, (3, 9)) for _ in range(2))
     source[:, -1], target[:, 0] = config.eos, config.bos
@@ -222,12 +222,12 @@ def check_same(config: ModelConfig, ours: EncoderDecoder, peers: Sequence[type[P
     for peer in peers:
         difference = peer(folder, compute="float32").difference(source, target, logits.log_softmax(-1).numpy())
         print(f"{peer.__name__}: float32 log-probabilities within {difference:.1e} of ours")
-        assert difference < 1e-4, f"{peer.__name__} computes something else"
+        assert difference < 1e-4, f"{peer.__name__} computes other values"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One thing to time: calls, each with its texts."""
+    """A measurement: calls, each with its texts, at one beam."""
 
     name: str
     beam: int
@@ -235,7 +235,7 @@ class Cell:
 
 
 def make_cells(average: Sequence[str], file: Sequence[str]) -> list[Cell]:
-    """Several calls of the small batches, so that one odd sentence does not decide."""
+    """Return the measurements; small batches have several calls, so that no single sentence decides."""
     cells = []
     for beam in BEAMS:
         for batch, count in ((1, 8), (8, 2), (64, 1)):
@@ -246,44 +246,46 @@ def make_cells(average: Sequence[str], file: Sequence[str]) -> list[Cell]:
 
 
 def measure(cell: Cell, peers: Mapping[str, Sequence[Peer]], longest: int, args: argparse.Namespace) -> dict[str, Any]:
-    """Median seconds a call. Peers run with their own threads and with one thread a batch, and the better counts."""
-    runs = [(name, peer) for name, ways in peers.items() for peer in ways]
+    """Return the median seconds of a call. Peers run with their own threads and with one per batch; the faster counts."""
+    runs = [(name, peer) for name, variants in peers.items() for peer in variants]
     seconds: list[list[float]] = [[] for _ in runs]
     outputs: dict[str, list[str]] = {}
     for _, peer in runs:
         peer.translate(cell.calls[0][:64], cell.beam, longest)
-    busy, own, began = busy_seconds(), time.process_time(), time.perf_counter()
+    busy, own, start_time = busy_seconds(), time.process_time(), time.perf_counter()
     rounds = args.rounds
     while any(not times or (times[0] <= args.once and len(times) < rounds) for times in seconds):
         for (name, peer), times in zip(runs, seconds, strict=True):
             if times and times[0] > args.once:
                 continue
-            time.sleep(0.1)  # threads of the one before may still spin
+            time.sleep(0.1)  # threads of the previous engine may still be spinning
             start = time.perf_counter()
             outputs[name] = [text for texts in cell.calls for text in peer.translate(texts, cell.beam, longest)]
             times.append((time.perf_counter() - start) / len(cell.calls))
         if max(times[0] for times in seconds) < 1:
             rounds = max(args.rounds, 5)
-    others = busy_seconds() - busy - (time.process_time() - own)
+    other_seconds = busy_seconds() - busy - (time.process_time() - own)
     tried = [(name, peer.workers, times) for (name, peer), times in zip(runs, seconds, strict=True)]
-    medians = {name: min(statistics.median(times) for other, _, times in tried if other == name) for name in peers}
-    share = max(0.0, others / (time.perf_counter() - began) / CORES)
+    medians = {
+        name: min(statistics.median(times) for candidate, _, times in tried if candidate == name) for name in peers
+    }
+    share = max(0.0, other_seconds / (time.perf_counter() - start_time) / CORES)
     return {"cell": cell.name, "beam": cell.beam, "s": medians, "tried": tried, "others": share, "outputs": outputs}
 
 
 def add_floor(row: dict[str, Any], cell: Cell, model: modelfile.ModelFile, args: argparse.Namespace) -> None:
-    """Seconds at the machine's peaks: weights read once a step and multiplied once a row, a file in batches of 64."""
+    """Add the seconds at the machine's peaks: weights read once a step, multiplied once a row; files in batches of 64."""
     config, tokenizer = model.config.model, model.tokenizer
     assert tokenizer is not None
     matrices = {name: math.prod(size) for name, size in shapes(config).items() if len(size) == 2}
     encoder, decoder = (sum(n for name, n in matrices.items() if f"{stack}.layers" in name) for stack in config.stacks)
-    keys = config.decoder_layers * 2 * config.groups * config.d_head * config.d_model  # made once, of the source
+    keys = config.decoder_layers * 2 * config.groups * config.d_head * config.d_model  # computed once, from the source
     step = decoder - keys + config.vocab * config.d_model
 
-    operations, from_cache, from_memory, room = args.peaks
+    operations, from_cache, from_memory, cache_size = args.peaks
 
     def pass_seconds(weights: int, rows: float) -> float:
-        reading = weights / (from_cache if weights <= room * 1e6 else from_memory)
+        reading = weights / (from_cache if weights <= cache_size * 1e6 else from_memory)
         return max(reading, 2 * weights * rows / operations) / 1e9 / CORES
 
     texts = [[text for call in cell.calls for text in call], list(row["outputs"].values())[-1]]
@@ -294,7 +296,7 @@ def add_floor(row: dict[str, Any], cell: Cell, model: modelfile.ModelFile, args:
 
 
 def show(title: str, results: Sequence[dict[str, Any]], names: Sequence[str]) -> None:
-    """Milliseconds a call, of the file seconds; then as many times those of the last contestant; then the floor."""
+    """Print milliseconds of a call, or seconds of the file; then the ratio to the last engine; then the floor."""
     *peers, last = names
     heads = [*names, *(f"{name.split()[0]} ÷ {last.split()[0]}" for name in peers), "floor", "÷ floor", "others"]
     print(f"\n{title:18}" + "".join(f"{head:>22}" for head in heads))
@@ -307,33 +309,33 @@ def show(title: str, results: Sequence[dict[str, Any]], names: Sequence[str]) ->
 
 
 def show_texts(results: Sequence[dict[str, Any]], references: Sequence[str], language: str) -> None:
-    """Of the file: how often each says what the first does, and its BLEU where there is a reference."""
+    """Print for the file how often each engine has the text of the first, and its BLEU if there are references."""
     for row in results:
         outputs = row.pop("outputs")
-        first, said = next(iter(outputs.items()))
-        for name, found in outputs.items() if row["cell"] == "file" else ():
-            same = statistics.fmean(a == b for a, b in zip(found, said, strict=True))
-            bleu = score(found, references, language).bleu if references else math.nan
+        first, first_texts = next(iter(outputs.items()))
+        for name, texts in outputs.items() if row["cell"] == "file" else ():
+            same = statistics.fmean(a == b for a, b in zip(texts, first_texts, strict=True))
+            bleu = score(texts, references, language).bleu if references else math.nan
             row.setdefault("texts", {})[name] = {"same": same, "bleu": bleu}
             print(f"file, beam {row['beam']}: {name:18} same text as {first}: {same:.1%}, BLEU {bleu:.2f}")
 
 
 def real_texts(model: modelfile.ModelFile, args: argparse.Namespace) -> tuple[list[str], list[str], list[str]]:
-    """Sentences of about the mean length, those of the file, and the references of these."""
+    """Return sentences of about the mean length, the sentences of the file, and the references of these."""
     assert model.tokenizer is not None
     pairs: list[tuple[str, ...]] = []
     for name in SETS:
         sides = [(args.data / "dev" / f"{name}.{code}").read_text(encoding="utf-8").splitlines() for code in args.pair]
         pairs += [pair for pair in zip(*sides, strict=True) if pair[0].strip()]
     chosen = np.random.default_rng(1).permutation(len(pairs))[: args.sentences]
-    sources, references = ([pairs[place][side] for place in chosen] for side in (0, 1))
+    sources, references = ([pairs[index][side] for index in chosen] for side in (0, 1))
     lengths = np.array([len(ids) for ids in model.tokenizer.encode_batch(sources)])
     near = np.argsort(np.abs(lengths - lengths.mean()), kind="stable")[:64]
-    return [sources[place] for place in np.random.default_rng(2).permutation(near)], sources, references
+    return [sources[index] for index in np.random.default_rng(2).permutation(near)], sources, references
 
 
-def compete(title: str, path: Path, args: argparse.Namespace) -> dict[str, Any]:
-    """All of it for one model."""
+def compare_engines(title: str, path: Path, args: argparse.Namespace) -> dict[str, Any]:
+    """Run and print all measurements of one model."""
     model = modelfile.load(path)
     assert not (model.tokenizer and model.tokenizer.tags), "peers would not know the tags"
     if args.model:
@@ -371,13 +373,13 @@ def main() -> None:
     parser.add_argument("--model", type=Path, help="a trained model file; else random weights")
     parser.add_argument("--pair", nargs=2, default=("zh", "en"), help="languages, as the files are named")
     parser.add_argument("--shapes", nargs="*", default=list(SHAPES), help="of random models")
-    parser.add_argument("--only", nargs="*", help="first words of the contestants' names: HF CTranslate2 ONNX sixfold")
+    parser.add_argument("--only", nargs="*", help="first words of the engines' names: HF CTranslate2 ONNX sixfold")
     parser.add_argument("--beams", type=int, nargs="*", default=list(BEAMS))
-    parser.add_argument("--cells", nargs="*", help="such as 'batch 1' and file; left out: all")
+    parser.add_argument("--cells", nargs="*", help="such as 'batch 1' and file; default: all")
     parser.add_argument("--sentences", type=int, default=2000, help="of the file")
-    parser.add_argument("--rounds", type=int, default=3, help="but 5 where all take less than a second")
-    parser.add_argument("--once", type=float, default=120.0, help="what takes more seconds is run once")
-    parser.add_argument("--starts", type=int, default=5, help="fresh processes of each")
+    parser.add_argument("--rounds", type=int, default=3, help="at least 5 where all take less than a second")
+    parser.add_argument("--once", type=float, default=120.0, help="engines that take more seconds run once")
+    parser.add_argument("--starts", type=int, default=5, help="new processes of each engine")
     parser.add_argument("--small", action="store_true", help="a tiny random model and few sentences")
     peaks = "of a core: 10⁹ int8 operations a second, GB/s from cache, GB/s from memory, MB that stay in the cache"
     parser.add_argument("--peaks", type=float, nargs=4, default=(496.0, 30.0, 12.0, 16.0), help=peaks)
@@ -396,9 +398,9 @@ def main() -> None:
         for name, config in () if args.model else chosen.items():
             models[name] = Path(temporary) / f"{name}.safetensors"
             random_model(config, models[name])
-        everything = [compete(name, path, args) for name, path in models.items()]
+        measurements = [compare_engines(name, path, args) for name, path in models.items()]
     if args.json:
-        report = {"load": load, "cores": CORES, "versions": versions, "models": everything}
+        report = {"load": load, "cores": CORES, "versions": versions, "models": measurements}
         args.json.write_text(json.dumps(report, indent=1), encoding="utf-8")
 
 

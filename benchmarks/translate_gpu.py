@@ -1,8 +1,7 @@
-"""Decoding on one GPU: the torch engine and Hugging Face's `generate`, with the same weights, alternating.
+"""Decoding on one GPU: the torch engine beside `generate` of Hugging Face, same weights, same steps, alternating.
 
-Steps: the base shape with random weights, 32 source tokens and exactly 32 target tokens, so that both do the same work.
-File: with `--model`, 10,000 real sentences of the dev sets, repeated where there are fewer. Each engine makes batches
-of its own size.
+Steps: the base shape with random weights, 32 source tokens, exactly 32 target tokens, so that both do the same work.
+File: with `--model`, sentences of the dev sets, repeated up to 10,000; each engine chooses its own batches.
 
     python benchmarks/translate_gpu.py                                   # GPU; needs transformers
     python benchmarks/translate_gpu.py --data DATA --model MODEL
@@ -38,7 +37,7 @@ SETS = ("flores-dev", "wmt17", "tatoeba")
 
 
 class Engines:
-    """The two engines, with the same weights."""
+    """The two engines with the same weights."""
 
     def __init__(self, config: ModelConfig, model: EncoderDecoder, device: str, kind: torch.dtype) -> None:
         import transformers
@@ -57,20 +56,20 @@ class Engines:
         assert isinstance(ours, EncoderDecoder)
         self.engine = GpuEngine(ours, config)
 
-    def ours(self, sources: Sequence[list[int]], options: SearchOptions) -> list[list[int]]:
-        return [found[0].tokens for found in self.engine.search(sources, options)]
+    def run_sixfold(self, sources: Sequence[list[int]], options: SearchOptions) -> list[list[int]]:
+        return [hypotheses[0].tokens for hypotheses in self.engine.search(sources, options)]
 
-    def theirs(self, sources: Sequence[list[int]], options: SearchOptions) -> list[list[int]]:
+    def run_huggingface(self, sources: Sequence[list[int]], options: SearchOptions) -> list[list[int]]:
         longest = max(map(len, sources))
         rows = [[*source, *[self.config.pad] * (longest - len(source))] for source in sources]
         tokens = torch.tensor(rows, device=self.device)
         with torch.inference_mode():
-            found = self.peer.generate(
+            generated = self.peer.generate(
                 input_ids=tokens, attention_mask=(tokens != self.config.pad).long(), num_beams=options.beam,
                 min_new_tokens=options.min_length, max_new_tokens=options.max_target_length(longest), do_sample=False,
             )  # fmt: skip
         specials = (self.config.pad, self.config.bos, self.config.eos)
-        return [[token for token in row if token not in specials] for row in found.tolist()]
+        return [[token for token in row if token not in specials] for row in generated.tolist()]
 
 
 def seconds(work: Callable[[], Any], device: str) -> float:
@@ -82,7 +81,7 @@ def seconds(work: Callable[[], Any], device: str) -> float:
 
 
 def measure_steps(engines: Engines, batches: Sequence[int], rounds: int) -> list[dict[str, Any]]:
-    found = []
+    rows_measured = []
     for beam in (1, 4):
         for batch in batches:
             random = torch.Generator().manual_seed(batch)
@@ -90,66 +89,68 @@ def measure_steps(engines: Engines, batches: Sequence[int], rounds: int) -> list
             sources = [[*row, engines.config.eos] for row in rows.tolist()]
             options = SearchOptions(beam=beam, min_length=STEPS, max_length=STEPS)
             contestants = {
-                "sixfold": partial(engines.ours, sources, options),
-                "HF": partial(engines.theirs, sources, options),
+                "sixfold": partial(engines.run_sixfold, sources, options),
+                "HF": partial(engines.run_huggingface, sources, options),
             }
-            targets = {name: work() for name, work in contestants.items()}  # which also warms up
+            outputs = {name: work() for name, work in contestants.items()}  # this also warms up
             times: dict[str, list[float]] = {name: [] for name in contestants}
             for _ in range(rounds):
                 for name, work in contestants.items():
                     times[name].append(seconds(work, engines.device))
             row: dict[str, Any] = {"beam": beam, "batch": batch}
             row |= {name: 1000 * statistics.median(each) / STEPS for name, each in times.items()}
-            row["same"] = same(targets["sixfold"], targets["HF"])
-            found.append(row)
+            row["same"] = share_of_equal_starts(outputs["sixfold"], outputs["HF"])
+            rows_measured.append(row)
             print(
                 f"beam {beam} batch {batch:4}: ms a step: sixfold {row['sixfold']:.3f}, HF {row['HF']:.3f}, "
                 f"{row['HF'] / row['sixfold']:.1f} x; same first tokens {row['same']:.0%}",
                 flush=True,
             )
-    return found
+    return rows_measured
 
 
-def same(ours: Sequence[list[int]], theirs: Sequence[list[int]]) -> float:
-    """Return the share of equal beginnings of four tokens. With random weights, rounding changes later tokens."""
-    return statistics.mean(float(a[:4] == b[:4]) for a, b in zip(ours, theirs, strict=True))
+def share_of_equal_starts(first: Sequence[list[int]], second: Sequence[list[int]]) -> float:
+    """Compare the first four tokens: with random weights, outputs differ after the first near-tie."""
+    return statistics.mean(float(a[:4] == b[:4]) for a, b in zip(first, second, strict=True))
 
 
 def measure_file(engines: Engines, sources: Sequence[list[int]], rounds: int, batch: int) -> list[dict[str, Any]]:
     order = sorted(range(len(sources)), key=lambda index: -len(sources[index]))
-    found = []
+    rows_measured = []
     for beam in (1, 4):
         options = SearchOptions(beam=beam, max_ratio=2.0)
         their_batch = batch if beam == 1 else batch // 4
 
-        def theirs(options: SearchOptions = options, size: int = their_batch) -> list[list[int]]:
+        def run_huggingface(options: SearchOptions = options, size: int = their_batch) -> list[list[int]]:
             result: list[list[int]] = [[] for _ in sources]
             for first in range(0, len(order), size):
                 indices = order[first : first + size]
-                for index, tokens in zip(indices, engines.theirs([sources[p] for p in indices], options), strict=True):
+                decoded = engines.run_huggingface([sources[index] for index in indices], options)
+                for index, tokens in zip(indices, decoded, strict=True):
                     result[index] = tokens
             return result
 
-        engines.ours(sources, options)  # graphs are recorded once
+        engines.run_sixfold(sources, options)  # graphs are recorded once
         times: dict[str, list[float]] = {"sixfold": [], "HF": []}
-        targets: dict[str, list[list[int]]] = {}
+        outputs: dict[str, list[list[int]]] = {}
         for _ in range(rounds):
-            for name, work in (("sixfold", lambda options=options: engines.ours(sources, options)), ("HF", theirs)):
+            contestants = {"sixfold": partial(engines.run_sixfold, sources, options), "HF": run_huggingface}
+            for name, work in contestants.items():
                 start = time.perf_counter()
-                targets[name] = work()  # its results are on the host: nothing is left to wait for
+                outputs[name] = work()  # the results are on the host, so no synchronisation is needed
                 times[name].append(time.perf_counter() - start)
-        ours, others = targets["sixfold"], targets["HF"]
+        ours, huggingface = outputs["sixfold"], outputs["HF"]
         row: dict[str, Any] = {"beam": beam, "sentences": len(sources)}
         row |= {name: len(sources) / statistics.median(each) for name, each in times.items()}
         row["tokens"] = sum(map(len, ours))
-        row["same"] = statistics.mean(float(a == b) for a, b in zip(ours, others, strict=True))
-        found.append(row)
+        row["same"] = statistics.mean(float(a == b) for a, b in zip(ours, huggingface, strict=True))
+        rows_measured.append(row)
         print(
             f"file, beam {beam}: sentences/s: sixfold {row['sixfold']:,.0f}, HF {row['HF']:,.0f}, "
             f"{row['sixfold'] / row['HF']:.1f} x; the same text {row['same']:.1%}; {row['tokens']:,} tokens",
             flush=True,
         )
-    return found
+    return rows_measured
 
 
 def profile(engines: Engines, beam: int, batch: int) -> None:
@@ -157,11 +158,11 @@ def profile(engines: Engines, beam: int, batch: int) -> None:
     random = torch.randint(4, engines.config.vocab, (batch, STEPS - 1)).tolist()
     sources = [[*row, engines.config.eos] for row in random]
     options = SearchOptions(beam=beam, min_length=STEPS, max_length=STEPS)
-    engines.ours(sources, options)
+    engines.run_sixfold(sources, options)
     kinds = [torch.profiler.ProfilerActivity.CUDA]
-    with torch.profiler.profile(activities=kinds) as found:
-        engines.ours(sources, options)
-    rows = sorted(found.key_averages(), key=lambda row: -row.self_device_time_total)
+    with torch.profiler.profile(activities=kinds) as profiler:
+        engines.run_sixfold(sources, options)
+    rows = sorted(profiler.key_averages(), key=lambda row: -row.self_device_time_total)
     total, calls = sum(row.self_device_time_total for row in rows), sum(row.count for row in rows)
     print(f"\nbeam {beam} batch {batch}: {calls / STEPS:.0f} kernels and {total / STEPS:.0f} µs of GPU a step")
     for row in rows[:24]:

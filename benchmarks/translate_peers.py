@@ -1,7 +1,7 @@
-"""What a user would pick to translate on a CPU, each as its own users have it: text in, text out.
+"""Engines that translate on a CPU, each used as its documentation says: text in, text out.
 
-They open a folder that translate_cpu.py has written. Only what a contestant needs is imported, so that this file, run
-as a program, tells how long one of them takes from a fresh start to its first translation:
+They load a folder that translate_cpu.py has written. Only the imports of one engine are made, so that this file, run as
+a program, measures the time from the start of a process to its first translation:
 
     python benchmarks/translate_peers.py NAME FOLDER TEXT
 """
@@ -32,9 +32,9 @@ CORES = os.cpu_count() or 1
 
 
 class Peer:
-    """One contestant: opened from a prepared folder, with so many batches in work at once."""
+    """An engine, loaded from a prepared folder; it decodes `workers` batches at once."""
 
-    can_share_cores = True  # whether several workers with one core each are another way to use it
+    can_share_cores = True  # whether it may also run as several workers with one core each
 
     def __init__(self, folder: Path, workers: int = 1, compute: Any = "int8") -> None:
         self.folder, self.workers, self.compute = folder, workers, compute
@@ -47,37 +47,37 @@ class Peer:
     def translate(self, texts: Sequence[str], beam: int, longest: int) -> list[str]:
         encoded = self.tokenizer.encode_batch(list(texts), add_special_tokens=False)
         sources = [[*each.ids, self.shape["eos"]] for each in encoded]
-        longest = min(longest, 2 * max(map(len, sources)) + 10)  # our rule, for all
+        longest = min(longest, 2 * max(map(len, sources)) + 10)  # the rule of sixfold, for all engines
         specials = {self.shape[name] for name in ("pad", "bos", "eos")}
         targets = [[token for token in ids if token not in specials] for ids in self.decode(sources, beam, longest)]
         return [self.tokenizer.decode(ids, skip_special_tokens=False) for ids in targets]
 
     def decode(self, sources: list[list[int]], beam: int, longest: int) -> list[list[int]]:
-        """Sentences of like length share a batch, and batches are shared out among the workers."""
+        """Decode batches of sentences with similar lengths, divided among the workers."""
         results: list[list[int]] = [[]] * len(sources)
         batches = list(batches_of([len(source) for source in sources]))
 
-        def one(places: list[int]) -> list[list[int]]:
-            return self.decode_batch(pad([sources[place] for place in places], self.shape["pad"]), beam, longest)
+        def decode_one(indices: list[int]) -> list[list[int]]:
+            return self.decode_batch(pad([sources[index] for index in indices], self.shape["pad"]), beam, longest)
 
         with ThreadPoolExecutor(self.workers) as pool:
-            found = pool.map(one, batches) if self.workers > 1 else map(one, batches)
-            for places, targets in zip(batches, found, strict=True):
-                for place, target in zip(places, targets, strict=True):
-                    results[place] = target
+            decoded = pool.map(decode_one, batches) if self.workers > 1 else map(decode_one, batches)
+            for indices, targets in zip(batches, decoded, strict=True):
+                for index, target in zip(indices, targets, strict=True):
+                    results[index] = target
         return results
 
     def decode_batch(self, source: np.ndarray, beam: int, longest: int) -> list[list[int]]:
         raise NotImplementedError
 
     def difference(self, source: np.ndarray, target: np.ndarray, expected: np.ndarray) -> float:
-        """The largest, of its log-probabilities after each prefix of a target from those expected."""
+        """Return the largest difference of the log-probabilities after each prefix of a target from those expected."""
         raise NotImplementedError
 
 
 def batches_of(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Places of `lengths`, the longest first; up to 64 sentences are always one batch, as a caller of 64 expects."""
-    order = sorted(range(len(lengths)), key=lambda place: -lengths[place])
+    """Yield batches as indices of `lengths`, the longest first; up to 64 sentences are always one batch."""
+    order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
     while order:
         count = len(order) if len(lengths) <= 64 else max(1, BATCH_TOKENS // lengths[order[0]])
         yield order[:count]
@@ -86,8 +86,8 @@ def batches_of(lengths: Sequence[int]) -> Iterator[list[int]]:
 
 def pad(rows: Sequence[Sequence[int]], filler: int) -> np.ndarray:
     table = np.full((len(rows), max(map(len, rows))), filler, np.int64)
-    for place, row in enumerate(rows):
-        table[place, : len(row)] = row
+    for index, row in enumerate(rows):
+        table[index, : len(row)] = row
     return table
 
 
@@ -109,11 +109,11 @@ class HuggingFace(Peer):
         self.torch.set_num_threads(max(1, CORES // self.workers))
         tokens = self.torch.from_numpy(source)
         with self.torch.inference_mode():
-            found = self.model.generate(
+            generated = self.model.generate(
                 input_ids=tokens, attention_mask=(tokens != self.shape["pad"]).long(), num_beams=beam,
                 max_new_tokens=longest, do_sample=False,
             )  # fmt: skip
-        return found.tolist()
+        return generated.tolist()
 
     def difference(self, source: np.ndarray, target: np.ndarray, expected: np.ndarray) -> float:
         tokens, prefix = self.torch.from_numpy(source), self.torch.from_numpy(target)
@@ -124,7 +124,7 @@ class HuggingFace(Peer):
 
 
 def set_positions(model: Any, table: np.ndarray) -> None:
-    """Both families make their sinusoids themselves, in another order than ours; the values are what counts."""
+    """Set the positions of a model: both families compute sinusoids in another order than ours."""
     import torch
 
     for stack in (model.model.encoder, model.model.decoder):
@@ -138,7 +138,7 @@ def set_positions(model: Any, table: np.ndarray) -> None:
 
 
 def write_huggingface(config: ModelConfig, weights: dict[str, np.ndarray], folder: Path) -> bool:
-    """Marian where norms come after, M2M100 where they come before, by nearly the same names. False: neither fits."""
+    """Write a Marian model for post-norm, or an M2M100 model for pre-norm; return False if neither fits."""
     plain = config.norm == "layer" and config.norm_eps == 1e-5 and config.groups == config.heads and config.bias
     tied = config.share_embeddings and config.tie_output and not config.output_bias and not config.embedding_norm
     paper = config.positions == "sinusoidal" and config.feed_forward in ("relu", "gelu") and not config.share_layers
@@ -153,7 +153,7 @@ def write_huggingface(config: ModelConfig, weights: dict[str, np.ndarray], folde
         ("Marian", "MarianMTModel") if config.norm_position == "post" else ("M2M100", "M2M100ForConditionalGeneration")
     )
     settings: Any = getattr(transformers, f"{names[0]}Config")
-    theirs = getattr(transformers, names[1])(settings(
+    model = getattr(transformers, names[1])(settings(
         vocab_size=config.vocab, d_model=config.d_model, activation_function=config.feed_forward, dropout=0.0,
         encoder_layers=config.encoder_layers, decoder_layers=config.decoder_layers, encoder_ffn_dim=config.d_ff,
         encoder_attention_heads=config.heads, decoder_attention_heads=config.heads, decoder_ffn_dim=config.d_ff,
@@ -165,16 +165,16 @@ def write_huggingface(config: ModelConfig, weights: dict[str, np.ndarray], folde
     named = export_weights(config, weights, "marian")
     named |= {f"model.{name.replace('.norm.', '.layer_norm.')}": array for name, array in ends.items()}
     state = {name: torch.from_numpy(np.array(array)) for name, array in named.items()}
-    missing = theirs.load_state_dict(state, strict=False)
+    missing = model.load_state_dict(state, strict=False)
     assert not missing.unexpected_keys, missing.unexpected_keys
     assert all("embed_" in k or "lm_head" in k or "final_logits" in k for k in missing.missing_keys), missing
     transformers.logging.disable_progress_bar()
-    theirs.save_pretrained(folder)
+    model.save_pretrained(folder)
     return True
 
 
 class CTranslate2(Peer):
-    """As its documentation has it: int8, its own threads, long lists split into batches of tokens."""
+    """CTranslate2 as in its documentation: int8, its own threads, long lists split into batches by tokens."""
 
     def open(self) -> None:
         super().open()
@@ -191,12 +191,12 @@ class CTranslate2(Peer):
         return [list(map(int, result.hypotheses[0])) for result in results]
 
     def difference(self, source: np.ndarray, target: np.ndarray, expected: np.ndarray) -> float:
-        kept = [row[row != self.shape["pad"]] for row in source]
-        names = [[list(map(str, row.tolist())) for row in rows] for rows in (kept, target[:, 1:])]
+        sources = [row[row != self.shape["pad"]] for row in source]
+        names = [[list(map(str, row.tolist())) for row in rows] for rows in (sources, target[:, 1:])]
         count = target.shape[1] - 1
-        found = np.array([result.log_probs[:count] for result in self.engine.score_batch(*names)])
-        wanted = np.take_along_axis(expected[:, :-1], target[:, 1:, None], 2)[:, :, 0]
-        return float(np.abs(found - wanted).max())
+        logprobs = np.array([result.log_probs[:count] for result in self.engine.score_batch(*names)])
+        expected_logprobs = np.take_along_axis(expected[:, :-1], target[:, 1:, None], 2)[:, :, 0]
+        return float(np.abs(logprobs - expected_logprobs).max())
 
 
 class OnnxRuntime(Peer):
@@ -229,7 +229,7 @@ class OnnxRuntime(Peer):
         return search(stepper, min(longest, self.shape["max_length"]))
 
     def difference(self, source: np.ndarray, target: np.ndarray, expected: np.ndarray) -> float:
-        """The graph tells the best of a beam only: its first row holds the target here, the others have lost."""
+        """The graph returns only the best of a beam, so the first row holds the target and the others get low scores."""
         beam = 4
         stepper = OnnxStepper(self.session("encoder"), self.session(f"step-{beam}"), source, beam, self.shape)
         scores = np.tile(np.array([0.0] + [-1e9] * (beam - 1), np.float32), (len(source), 1))
@@ -242,7 +242,7 @@ class OnnxRuntime(Peer):
 
 
 class OnnxStepper:
-    """One batch in work: the memory of its sources, and the keys and values of the past."""
+    """The state of one batch: the memory of its sources, and the keys and values of earlier steps."""
 
     def __init__(self, encoder: Any, step: Any, source: np.ndarray, beam: int, shape: dict[str, int]) -> None:
         from onnxruntime import OrtValue
@@ -260,50 +260,50 @@ class OnnxStepper:
         self.outputs = [output.name for output in step.get_outputs()]
 
     def step(self, tokens: np.ndarray, **beams: np.ndarray) -> list[np.ndarray]:
-        """What the graph chooses after these tokens; in a beam, the scores of the rows and where they come from."""
+        """Return the choice of the graph after these tokens: tokens, or for a beam scores and indices."""
         state = {"tokens": tokens, "position": np.array([self.position]), **beams}
         feed = {name: self.value(np.ascontiguousarray(array)) for name, array in state.items()}
-        found = self.session.run_with_ort_values(self.outputs, feed | self.memory | self.past)
+        values = self.session.run_with_ort_values(self.outputs, feed | self.memory | self.past)
         self.position += 1
-        chosen = len(found) - len(self.past)
-        self.past = dict(zip(self.past, found[chosen:], strict=True))
-        return [value.numpy() for value in found[:chosen]]
+        choices = len(values) - len(self.past)
+        self.past = dict(zip(self.past, values[choices:], strict=True))
+        return [value.numpy() for value in values[:choices]]
 
-    def keep(self, places: np.ndarray) -> None:
-        """Go on with these sentences only."""
-        self.count = len(places)
+    def keep(self, rows: np.ndarray) -> None:
+        """Drop all sentences but these."""
+        self.count = len(rows)
         for values in (self.memory, self.past):
-            values.update({name: self.value(value.numpy()[places]) for name, value in values.items()})
+            values.update({name: self.value(value.numpy()[rows]) for name, value in values.items()})
 
 
 def worth_dropping(alive: np.ndarray) -> bool:
-    """Copying the rest costs something too."""
+    """Return whether so many sentences have ended that copying the rest pays off."""
     return 0 < alive.sum() <= 0.75 * len(alive)
 
 
 def greedy(stepper: OnnxStepper, longest: int) -> list[list[int]]:
     eos = stepper.shape["eos"]
     results: list[list[int]] = [[] for _ in range(stepper.count)]
-    places, alive = np.arange(stepper.count), np.ones(stepper.count, bool)
+    sentences, alive = np.arange(stepper.count), np.ones(stepper.count, bool)
     tokens = np.full((stepper.count, 1), stepper.shape["bos"])
     for _ in range(longest):
         (tokens,) = stepper.step(tokens)
         alive &= tokens[:, 0] != eos
-        for place in np.flatnonzero(alive):
-            results[places[place]].append(int(tokens[place, 0]))
+        for row in np.flatnonzero(alive):
+            results[sentences[row]].append(int(tokens[row, 0]))
         if not alive.any():
             break
         if worth_dropping(alive):
             stepper.keep(np.flatnonzero(alive))
-            places, tokens, alive = places[alive], tokens[alive], alive[alive]
+            sentences, tokens, alive = sentences[alive], tokens[alive], alive[alive]
     return results
 
 
 def beam_search(stepper: OnnxStepper, longest: int) -> list[list[int]]:
-    """CTranslate2's rules: scores over length, and a sentence ends when it has as many hypotheses as the beam."""
+    """Search as CTranslate2 does: scores over length; a sentence ends with as many hypotheses as the beam."""
     beam, eos, count = stepper.beam, stepper.shape["eos"], stepper.count
     ended: list[list[tuple[float, list[int]]]] = [[] for _ in range(count)]
-    places: np.ndarray = np.arange(count)
+    sentences: np.ndarray = np.arange(count)
     alive: np.ndarray = np.ones(count, bool)
     tokens: np.ndarray = np.full((count, beam), stepper.shape["bos"])
     scores: np.ndarray = np.tile(np.array([0.0] + [-1e9] * (beam - 1), np.float32), (count, 1))
@@ -313,26 +313,26 @@ def beam_search(stepper: OnnxStepper, longest: int) -> list[list[int]]:
         best, index = stepper.step(tokens, scores=scores, origin=origin)
         parent, token = np.divmod(index, stepper.shape["vocab"])
         stops = token == eos
-        for place, rank in zip(*np.nonzero(stops[:, :beam] & alive[:, None]), strict=True):
-            text = texts[place, parent[place, rank]].tolist()
-            ended[places[place]].append((float(best[place, rank]) / length, text))
-        chosen = np.argsort(stops, axis=1, kind="stable")[:, :beam]  # the best that go on
+        for row, rank in zip(*np.nonzero(stops[:, :beam] & alive[:, None]), strict=True):
+            text = texts[row, parent[row, rank]].tolist()
+            ended[sentences[row]].append((float(best[row, rank]) / length, text))
+        chosen = np.argsort(stops, axis=1, kind="stable")[:, :beam]  # the best that continue
         scores, origin, tokens = (np.take_along_axis(each, chosen, 1) for each in (best, parent, token))
         texts = np.concatenate([np.take_along_axis(texts, origin[:, :, None], 1), tokens[:, :, None]], axis=2)
-        alive = np.array([len(ended[place]) < beam for place in places])
+        alive = np.array([len(ended[row]) < beam for row in sentences])
         if not alive.any():
             break
         if worth_dropping(alive):
             stepper.keep(np.flatnonzero(alive))
-            kept: list[np.ndarray] = [each[alive] for each in (places, tokens, scores, origin, texts, alive)]
-            places, tokens, scores, origin, texts, alive = kept
+            remaining: list[np.ndarray] = [each[alive] for each in (sentences, tokens, scores, origin, texts, alive)]
+            sentences, tokens, scores, origin, texts, alive = remaining
     for row in np.flatnonzero(alive):
-        ended[places[row]] += [(float(scores[row, k]) / longest, texts[row, k].tolist()) for k in range(beam)]
+        ended[sentences[row]] += [(float(scores[row, k]) / longest, texts[row, k].tolist()) for k in range(beam)]
     return [max(hypotheses)[1] for hypotheses in ended]
 
 
 class Sixfold(Peer):
-    """Ours, as its documentation has it."""
+    """Sixfold as in its documentation."""
 
     can_share_cores = False
 
@@ -342,7 +342,7 @@ class Sixfold(Peer):
         self.options = TranslateOptions
         self.translator = Translator(self.folder / "model.safetensors", device="cpu", compute=self.compute)
 
-    def translate(self, texts: Sequence[str], beam: int, longest: int) -> list[str]:  # noqa: ARG002  it knows
+    def translate(self, texts: Sequence[str], beam: int, longest: int) -> list[str]:  # noqa: ARG002  it has this rule itself
         options = self.options(beam=beam, split=False)
         if len(texts) == 1:
             return [self.translator.translate(texts[0], options=options).text]
@@ -358,36 +358,36 @@ PEERS: dict[str, type[Peer]] = {
 
 
 def busy_seconds() -> float:
-    """Of all cores and all programs since the machine started."""
+    """Return the busy seconds of all cores since the machine started."""
     fields = list(map(int, Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:9]))
     return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
 
 
 def start_up(name: str, folder: Path, text: str, times: int) -> dict[str, Any]:
-    """Medians of fresh processes: opening a model, the start to the first translation, memory; one more to warm up."""
+    """Return medians of new processes, after one to warm up: time to load, time to the first translation, memory."""
     program = [__file__, name, str(folder)]
     if name == "sixfold translate":  # the command, beside the class
         program = ["-m", "sixfold", "translate", "--model", str(folder / "model.safetensors")]
-    told = []
+    runs = []
     for _ in range(times + 1):
-        began = time.perf_counter()
+        start = time.perf_counter()
         with subprocess.Popen([sys.executable, *program, text], stdout=subprocess.PIPE, encoding="utf-8") as process:
             assert process.stdout is not None
             line = process.stdout.readline()
-            seconds = time.perf_counter() - began
+            seconds = time.perf_counter() - start
         if not line.strip():
             print(f"{name}: no translation in a fresh process")
             seconds = math.nan
         unknown = {"opened_s": math.nan, "resident_mb": math.nan}
-        told.append({"first_s": seconds, **(json.loads(line) if line.startswith("{") else unknown)})
-    return {"name": name} | {key: statistics.median(each[key] for each in told[1:]) for key in told[0]}
+        runs.append({"first_s": seconds, **(json.loads(line) if line.startswith("{") else unknown)})
+    return {"name": name} | {key: statistics.median(each[key] for each in runs[1:]) for key in runs[0]}
 
 
 def main() -> None:
     name, folder, text = sys.argv[1:]
-    began = time.perf_counter()
+    start = time.perf_counter()
     peer = PEERS[name](Path(folder))
-    opened = time.perf_counter() - began
+    opened = time.perf_counter() - start
     peer.translate([text], 4, min(256, peer.shape["max_length"]))
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     print(json.dumps({"opened_s": opened, "resident_mb": pages * resource.getpagesize() / 1e6}), flush=True)

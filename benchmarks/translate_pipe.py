@@ -3,8 +3,8 @@
     python benchmarks/translate_pipe.py TEXT --model MODEL                          # 1 GB for two minutes
     python benchmarks/translate_pipe.py TEXT --model MODEL --bytes 10000000000 --seconds 600 --json results.json
 
-The file is TEXT over and over. What comes out is counted and thrown away; resident memory is read once a second from
-/proc, so this runs on Linux. The start, until the first line is out, is left out of the slope and of the speed.
+The file repeats TEXT. The output is counted and discarded; resident memory is read once a second from /proc, so this
+needs Linux. The time before the first line of output counts neither for the slope nor for the speed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 
 
 def write_text(path: Path, text: bytes, size: int) -> None:
-    """So many bytes of whole lines, or a little more."""
+    """Write at least `size` bytes of whole lines."""
     block = text if text.endswith(b"\n") else text + b"\n"
     block *= max(1, (1 << 20) // len(block))
     with path.open("wb") as file:
@@ -38,7 +38,7 @@ def resident_mb(process: int) -> float:
 
 
 class Counter(threading.Thread):
-    """Takes what comes out of a pipe as fast as it comes, and counts its lines."""
+    """Reads a pipe as fast as it can, and counts its lines."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(daemon=True)
@@ -54,7 +54,7 @@ class Counter(threading.Thread):
 def measure(command: list[str], source: Path, seconds: float) -> dict[str, float]:
     with source.open("rb") as text, subprocess.Popen(command, stdin=text, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        began = time.perf_counter()
+        launch = time.perf_counter()
         counter = Counter(process.stdout.fileno())
         counter.start()
         assert counter.first.wait(120), "nothing came out"
@@ -63,15 +63,15 @@ def measure(command: list[str], source: Path, seconds: float) -> dict[str, float
         while (now := time.perf_counter() - start) < seconds and process.poll() is None:
             samples.append((now, resident_mb(process.pid)))
             time.sleep(1)
-        lines, passed = counter.lines - before, time.perf_counter() - start
-        is_done = process.poll() is not None
+        lines, elapsed = counter.lines - before, time.perf_counter() - start
+        has_ended = process.poll() is not None
         process.kill()
         counter.join()
-    assert not is_done, "the whole file was translated: give more --bytes, or fewer --seconds"
+    assert not has_ended, "the whole file was translated: give more --bytes, or fewer --seconds"
     times, memory = np.array(samples).T
-    settled = times >= seconds / 4  # buffers have found their size by then
+    settled = times >= seconds / 4  # buffers have reached their size by then
     return {
-        "first_line_s": start - began, "seconds": passed, "lines": lines, "lines_per_s": lines / passed,
+        "first_line_s": start - launch, "seconds": elapsed, "lines": lines, "lines_per_s": lines / elapsed,
         "memory_first_mb": memory[0], "memory_median_mb": statistics.median(memory), "memory_last_mb": memory[-1],
         "memory_most_mb": memory.max(), "slope_mb_per_minute": np.polyfit(times, memory, 1)[0] * 60,
         "settled_slope_mb_per_minute": np.polyfit(times[settled], memory[settled], 1)[0] * 60,
@@ -81,8 +81,8 @@ def measure(command: list[str], source: Path, seconds: float) -> dict[str, float
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("text", type=Path, help="lines to repeat")
-    parser.add_argument("--model", type=Path, help="left out: the shipped one")
-    parser.add_argument("--bytes", type=int, default=10**9, help="of the file that is made")
+    parser.add_argument("--model", type=Path, help="default: the model of the package")
+    parser.add_argument("--bytes", type=int, default=10**9, help="size of the file")
     parser.add_argument("--seconds", type=float, default=120.0, help="how long to watch, after the first line")
     parser.add_argument("--beam", type=int, default=4)
     parser.add_argument("--json", type=Path, help="write the results here")
@@ -93,11 +93,16 @@ def main() -> None:
         source = Path(folder) / "text"
         write_text(source, args.text.read_bytes(), args.bytes)
         size = source.stat().st_size
-        found = {"bytes": size, "beam": args.beam, "load": os.getloadavg()[0], **measure(command, source, args.seconds)}
-    for name, value in found.items():
+        results = {
+            "bytes": size,
+            "beam": args.beam,
+            "load": os.getloadavg()[0],
+            **measure(command, source, args.seconds),
+        }
+    for name, value in results.items():
         print(f"{name:28}{value:>16,.2f}")
     if args.json:
-        args.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
+        args.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

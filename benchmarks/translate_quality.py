@@ -1,4 +1,4 @@
-"""What int8 and the shortlist cost in quality, and save in time: BLEU and chrF on dev sets, beam 4.
+"""What int8 and the shortlist cost in quality and save in time: BLEU and chrF on dev sets, beam 4.
 
 python benchmarks/translate_quality.py DATA MODEL     # DATA/dev/flores-dev.zh and .en, wmt17, tatoeba; two CPU cores
 """
@@ -14,7 +14,7 @@ from sixfold.config import Compute
 from sixfold.evaluation.scores import score
 
 SETS = ("flores-dev", "wmt17", "tatoeba")
-WAYS: dict[str, tuple[Compute, bool]] = {
+SETTINGS: dict[str, tuple[Compute, bool]] = {
     "float32": ("float32", False),
     "int8": ("int8", False),
     "int8, shortlist": ("int8", True),
@@ -26,7 +26,7 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("model", type=Path)
     parser.add_argument("--lines", type=int, default=10_000, help="of each set, at most")
-    parser.add_argument("--ways", nargs="*", default=list(WAYS), choices=list(WAYS))
+    parser.add_argument("--ways", nargs="*", default=list(SETTINGS), choices=list(SETTINGS))
     args = parser.parse_args()
     model = modelfile.load(args.model)
     languages = [model.card["languages"][side] for side in ("source", "target")]
@@ -38,18 +38,18 @@ def main() -> None:
         for name in SETS
     }
     options = TranslateOptions(beam=4, split=False)
-    for way in args.ways:
-        compute, shortlist = WAYS[way]
+    for name_of_setting in args.ways:
+        compute, shortlist = SETTINGS[name_of_setting]
         cells = []
         with Translator(model, "cpu", None, compute, shortlist) as translator:
             for name, (sources, references) in sets.items():
-                began = time.perf_counter()
-                said = [each.text for each in translator.translate_batch(sources, *languages, options)]
-                seconds = time.perf_counter() - began
-                found = score(said, references, languages[1])
-                cells.append(f"{name} BLEU {found.bleu:.2f} chrF {found.chrf:.2f} in {seconds:.0f} s")
-        print(f"{way:16} {'; '.join(cells)}", flush=True)
-    print(found.signature)
+                start = time.perf_counter()
+                translations = [each.text for each in translator.translate_batch(sources, *languages, options)]
+                seconds = time.perf_counter() - start
+                scores = score(translations, references, languages[1])
+                cells.append(f"{name} BLEU {scores.bleu:.2f} chrF {scores.chrf:.2f} in {seconds:.0f} s")
+        print(f"{name_of_setting:16} {'; '.join(cells)}", flush=True)
+    print(scores.signature)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def test_a_stream_that_cannot_begin_is_refused_and_one_that_fails_on_the_way_say
     assert status == 200
     last = said.decode().strip().split("\n\n")[-1]
     assert last.startswith("event: error\n")
-    assert "cannot tell which of zh→en, en→zh this text wants" in json.loads(last.partition("data: ")[2])["error"]
+    assert "cannot tell which of zh→en, en→zh this text needs" in json.loads(last.partition("data: ")[2])["error"]
 
 
 def test_what_is_open_is_told(server):
