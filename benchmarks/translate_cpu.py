@@ -246,7 +246,7 @@ def make_cells(average: Sequence[str], file: Sequence[str]) -> list[Cell]:
 
 
 def measure(cell: Cell, peers: Mapping[str, Sequence[Peer]], longest: int, args: argparse.Namespace) -> dict[str, Any]:
-    """Return the median seconds of a call. Peers run with their own threads and with one per batch; the faster counts."""
+    """Return the median seconds of a call; peers run with their own threads and with one per batch, the faster counts."""
     runs = [(name, peer) for name, variants in peers.items() for peer in variants]
     seconds: list[list[float]] = [[] for _ in runs]
     outputs: dict[str, list[str]] = {}
@@ -274,7 +274,7 @@ def measure(cell: Cell, peers: Mapping[str, Sequence[Peer]], longest: int, args:
 
 
 def add_floor(row: dict[str, Any], cell: Cell, model: modelfile.ModelFile, args: argparse.Namespace) -> None:
-    """Add the seconds at the machine's peaks: weights read once a step, multiplied once a row; files in batches of 64."""
+    """Add the seconds at the machine's peaks: weights read once a step, multiplied once a row, in batches up to 64."""
     config, tokenizer = model.config.model, model.tokenizer
     assert tokenizer is not None
     matrices = {name: math.prod(size) for name, size in shapes(config).items() if len(size) == 2}

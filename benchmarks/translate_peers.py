@@ -229,7 +229,7 @@ class OnnxRuntime(Peer):
         return search(stepper, min(longest, self.shape["max_length"]))
 
     def difference(self, source: np.ndarray, target: np.ndarray, expected: np.ndarray) -> float:
-        """The graph returns only the best of a beam, so the first row holds the target and the others get low scores."""
+        """The graph returns only the best of a beam: the first row holds the target, the others get low scores."""
         beam = 4
         stepper = OnnxStepper(self.session("encoder"), self.session(f"step-{beam}"), source, beam, self.shape)
         scores = np.tile(np.array([0.0] + [-1e9] * (beam - 1), np.float32), (len(source), 1))
