@@ -246,7 +246,7 @@ def make_cells(average: Sequence[str], file: Sequence[str]) -> list[Cell]:
 
 
 def measure(cell: Cell, peers: Mapping[str, Sequence[Peer]], longest: int, args: argparse.Namespace) -> dict[str, Any]:
-    """Return the median seconds of a call; peers run with their own threads and with one per batch, the faster counts."""
+    """Return the median seconds of a call; peers run with their own threads and with one per batch, the best counts."""
     runs = [(name, peer) for name, variants in peers.items() for peer in variants]
     seconds: list[list[float]] = [[] for _ in runs]
     outputs: dict[str, list[str]] = {}

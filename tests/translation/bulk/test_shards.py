@@ -1,4 +1,4 @@
-"""Shards cut into blocks and put together again, whatever is killed when."""
+"""Shards are cut into blocks and joined again, whichever process is killed at whatever time."""
 
 import json
 import random
@@ -21,9 +21,9 @@ from sixfold.translation.bulk.shards import ShardJob, cut_into_blocks, read_bloc
 from sixfold.translation.bulk.workers import JobSummary, WorkerOptions, translate_in_threads
 from sixfold.translation.options import TranslateOptions
 
-FACTS = {"model": ["sha256:1"], "beam": 4}
+SETTINGS = {"model": ["sha256:1"], "beam": 4}
 
-# Kills itself before its n-th operation on a file of the output, for every n there is, and starts anew.
+# A process kills itself before its n-th operation on a file of the output, for every n, and another continues.
 EVERY_KILL = """
 import os, signal, sys
 from pathlib import Path
@@ -90,7 +90,7 @@ def written(path, raw):
 
 
 def translate(job, blocks):
-    """Into capitals."""
+    """Write each block in capitals, in the place of a translation."""
     for block in blocks:
         with atomic(job.parts / block.shard.name / str(block.number)) as file:
             file.write(b"".join(read_block(block)).upper())
@@ -120,24 +120,24 @@ def test_blocks_hold_every_line_once(tmp_path, raw):
 
 def test_nothing_of_the_user_is_deleted_in_the_folder_for_translations(tmp_path):
     shard = written(tmp_path / "in" / "s", b"a\n")
-    theirs = [
+    users_files = [
         written(tmp_path / "out" / name, b"theirs")
         for name in (".s.x1.part", ".thesis.part", "mine/.s.x1.sixfold-part")
     ]
     half = written(tmp_path / "out" / ".s.x1.sixfold-part", b"half")
     job = ShardJob([shard], tmp_path / "out")
-    with job.claim(FACTS):
+    with job.claim(SETTINGS):
         translate(job, job.remaining_blocks({}))
     assert (tmp_path / "out" / "s").read_bytes() == b"A\n"
-    assert all(path.read_bytes() == b"theirs" for path in theirs)
+    assert all(path.read_bytes() == b"theirs" for path in users_files)
     assert not half.exists()
 
 
 def test_a_folder_of_parts_that_nobody_recorded_is_left_alone(tmp_path):
-    theirs = written(tmp_path / "out" / ".parts" / "s" / "notes", b"theirs")
+    users_files = written(tmp_path / "out" / ".parts" / "s" / "notes", b"theirs")
     job = ShardJob([written(tmp_path / "in" / "s", b"a\n")], tmp_path / "out")
-    assert "nothing says what it was made from" in str(refusal_of(job, FACTS))
-    assert theirs.read_bytes() == b"theirs"
+    assert "nothing says what it was made from" in str(refusal_of(job, SETTINGS))
+    assert users_files.read_bytes() == b"theirs"
 
 
 def test_long_lines_make_blocks_of_fewer(tmp_path):
@@ -160,7 +160,7 @@ def test_a_shard_that_changes_meanwhile_is_noticed(tmp_path, now):
 def test_shards_are_finished_one_by_one_and_leave_no_parts(tmp_path):
     inputs = [written(tmp_path / name, raw) for name, raw in [("a", lines_of(7)), ("b", b""), ("c", b"x\r\ny")]]
     job = ShardJob(inputs, tmp_path / "out")
-    with job.claim(FACTS):
+    with job.claim(SETTINGS):
         blocks = job.remaining_blocks({})
         assert [(block.shard.name, block.number) for block in blocks] == [("a", 0), ("a", 1), ("a", 2), ("c", 0)]
         assert (job.out / "b").read_bytes() == b""
@@ -179,12 +179,12 @@ def test_a_restart_does_what_is_not_yet_done_and_looks_at_no_line_again(tmp_path
     seen = []
     check = {"a": lambda raw, where: seen.append((raw, where))}
     job = ShardJob(inputs, tmp_path / "out")
-    with job.claim(FACTS):
+    with job.claim(SETTINGS):
         blocks = job.remaining_blocks(check)
         translate(job, [*blocks[1:3], *blocks[4:]])
     assert (len(seen), seen[4]) == (10, (b"line 4\n", f"{inputs[0]}:5"))
     again = ShardJob(inputs, tmp_path / "out")
-    with again.claim(FACTS):
+    with again.claim(SETTINGS):
         assert again.remaining_blocks(check) == [blocks[0], blocks[3]]
         translate(again, [blocks[0], blocks[3]])
         assert again.remaining_blocks(check) == []
@@ -196,40 +196,40 @@ def test_a_restart_does_what_is_not_yet_done_and_looks_at_no_line_again(tmp_path
 def test_other_settings_are_refused_once_there_is_something(tmp_path):
     shard = written(tmp_path / "a", lines_of(10))
     job = ShardJob([shard], tmp_path / "out")
-    with job.claim(FACTS):
+    with job.claim(SETTINGS):
         job.remaining_blocks({})
-    with job.claim({**FACTS, "beam": 1}):  # nothing was translated: nothing is mixed
+    with job.claim({**SETTINGS, "beam": 1}):  # nothing was translated: nothing is mixed
         translate(job, job.remaining_blocks({})[:1])
-    refusal = refusal_of(job, FACTS)
+    refusal = refusal_of(job, SETTINGS)
     assert str(refusal).endswith("out: was begun with other settings: beam: 1 → 4")
     assert "choose another --output" in refusal.hint
     many = {str(number): number for number in range(9)}
-    assert str(refusal_of(job, {**FACTS, **many, "to": "zh"})).endswith("; and 6 more")
+    assert str(refusal_of(job, {**SETTINGS, **many, "to": "zh"})).endswith("; and 6 more")
     written(shard, lines_of(9))
-    assert "bytes of a: 70 → 63" in str(refusal_of(job, {**FACTS, "beam": 1}))
+    assert "bytes of a: 70 → 63" in str(refusal_of(job, {**SETTINGS, "beam": 1}))
 
 
-def test_what_nobody_knows_is_left_alone(tmp_path):
+def test_files_of_unknown_origin_stay(tmp_path):
     shard, there = written(tmp_path / "a", b"x\n"), written(tmp_path / "out" / "a", b"mine\n")
-    assert "nothing says what it was made from" in str(refusal_of(ShardJob([shard], tmp_path / "out"), FACTS))
+    assert "nothing says what it was made from" in str(refusal_of(ShardJob([shard], tmp_path / "out"), SETTINGS))
     assert there.read_bytes() == b"mine\n"
-    assert "expected a folder; got a file" in str(refusal_of(ShardJob([shard], there), FACTS))
+    assert "expected a folder; got a file" in str(refusal_of(ShardJob([shard], there), SETTINGS))
 
 
 def test_a_folder_whose_shards_are_done_is_not_begun_with_others(tmp_path):
     one, other = (written(tmp_path / name, b"x\n") for name in ("a", "b"))
     job = ShardJob([one], tmp_path / "out")
-    with job.claim(FACTS):
+    with job.claim(SETTINGS):
         translate(job, job.remaining_blocks({}))
-    refusal = refusal_of(ShardJob([other], tmp_path / "out"), FACTS)
+    refusal = refusal_of(ShardJob([other], tmp_path / "out"), SETTINGS)
     assert "bytes of a: 2 → not set; bytes of b: not set → 2" in str(refusal)
 
 
 def test_one_process_at_a_time(tmp_path):
     job = ShardJob([written(tmp_path / "a", b"x\n")], tmp_path / "out")
-    with job.claim(FACTS):
-        assert "another process is translating there" in str(refusal_of(job, FACTS))
-    with job.claim(FACTS):
+    with job.claim(SETTINGS):
+        assert "another process is translating there" in str(refusal_of(job, SETTINGS))
+    with job.claim(SETTINGS):
         pass
 
 
@@ -246,9 +246,9 @@ def test_names_that_would_get_in_each_others_way_are_refused(tmp_path):
 def test_no_kill_between_two_operations_on_files_costs_a_line(tmp_path):
     inputs = [written(tmp_path / name, raw) for name, raw in [("a", lines_of(7)), ("b", b""), ("c", b"x\r\ny")]]
     command = [sys.executable, "-c", EVERY_KILL, tmp_path / "work", *inputs]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 50  # operations there were
+    process = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert process.returncode == 0, process.stderr
+    assert int(process.stdout) > 50  # operations there were
 
 
 @pytest.mark.parametrize(
@@ -296,22 +296,22 @@ def worker_options(models, out, **wanted):
     )
 
 
-def all_done(job, options, threads):
+def translate_all(job, options, threads):
     summary = JobSummary()
     with job.claim(options.settings()):
-        for done in translate_in_threads(options, job.remaining_blocks(options.line_checks()), threads):
-            summary.add(job, done)
+        for result in translate_in_threads(options, job.remaining_blocks(options.line_checks()), threads):
+            summary.add(job, result)
     return summary
 
 
 def test_as_many_threads_as_one_likes_write_the_same_bytes(tmp_path, models, monkeypatch):
     monkeypatch.setattr(shards, "BLOCK_LINES", 7)
-    chance = random.Random(3)
-    texts = ["。".join(pair(chance)[0] for _ in range(chance.randint(1, 9))) for _ in range(80)]
+    rng = random.Random(3)
+    texts = ["。".join(pair(rng)[0] for _ in range(rng.randint(1, 9))) for _ in range(80)]
     inputs = [written(tmp_path / f"{name}.txt", "\n".join(texts).encode()) for name in "ab"]
     for threads in (1, 3):
         job = ShardJob(inputs, tmp_path / str(threads))
-        assert all_done(job, worker_options(models, job.out), threads).lines == 160
+        assert translate_all(job, worker_options(models, job.out), threads).lines == 160
     for name in ("a.txt", "b.txt"):
         translation = (tmp_path / "1" / name).read_text(encoding="utf-8").split("\n")
         assert len(translation) == 80
@@ -323,7 +323,7 @@ def test_bytes_that_are_no_text_are_counted_and_a_mark_at_the_start_is_kept(tmp_
     plain = written(tmp_path / "a", b"\xef\xbb\xbf\xe6\x88\x91\xe7\x88\xb1\xe7\x8c\xab\n\xff\xfe\r\n\n")
     records = written(tmp_path / "b.jsonl", b'\xef\xbb\xbf{"text": "\xe6\x88\x91"}\r\n{"text": "\xff", "n": 1}\n')
     job = ShardJob([plain, records], tmp_path / "out")
-    summary = all_done(job, worker_options(models, job.out, records=frozenset({"b.jsonl"})), 1)
+    summary = translate_all(job, worker_options(models, job.out, records=frozenset({"b.jsonl"})), 1)
     translation = (job.out / "a").read_bytes().split(b"\n")
     assert translation[0] == b"\xef\xbb\xbfI love cats"
     assert translation[1].endswith(b"\r")
@@ -343,12 +343,12 @@ def test_a_model_that_differs_where_a_worker_is_is_refused(tmp_path, models):
     job = ShardJob([written(tmp_path / "a", b"x\n")], tmp_path / "out")
     options = replace(worker_options(models, job.out), models=((models["zh-en"], "sha256:0"),))
     with pytest.raises(ModelFileError, match="is not the same here as where the work was begun"):
-        all_done(job, options, 1)
+        translate_all(job, options, 1)
 
 
 def test_killed_at_random_it_goes_on_and_writes_the_same_bytes(tmp_path, models):
-    chance = random.Random(5)
-    texts = ["".join(f"{pair(chance)[0]}\n" for _ in range(1500)) for _ in "ab"]
+    rng = random.Random(5)
+    texts = ["".join(f"{pair(rng)[0]}\n" for _ in range(1500)) for _ in "ab"]
     inputs = [written(tmp_path / f"{name}.txt", text.encode()) for name, text in zip("ab", texts, strict=True)]
     program = "from sixfold.translation.bulk import shards; shards.BLOCK_LINES = 10\n"
     program += "from sixfold.cli.main import main; main()"
@@ -357,7 +357,7 @@ def test_killed_at_random_it_goes_on_and_writes_the_same_bytes(tmp_path, models)
     kills = 0
     while True:
         process = subprocess.Popen([*command, tmp_path / "out"], stderr=subprocess.PIPE)
-        before, wanted = count_parts(tmp_path / "out"), chance.randint(1, 60)
+        before, wanted = count_parts(tmp_path / "out"), rng.randint(1, 60)
         while process.poll() is None and kills < 5 and count_parts(tmp_path / "out") < before + wanted:
             time.sleep(0.001)
         if kills < 5:
@@ -373,6 +373,6 @@ def test_killed_at_random_it_goes_on_and_writes_the_same_bytes(tmp_path, models)
 
 
 def count_parts(out):
-    """Of blocks, those of whole shards too."""
+    """Count the translated blocks, those of finished shards too."""
     parts = sum(path.name.isdecimal() for path in out.glob(".parts/*/*"))
     return parts + 150 * sum(path.suffix == ".txt" for path in out.glob("[ab].txt"))

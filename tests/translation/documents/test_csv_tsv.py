@@ -52,7 +52,7 @@ def test_semicolons_tabs_marks_and_names_that_stand_twice_are_understood():
         ([-1], "expected one of id, title, the, note; got '-1'", None),
     ],
 )
-def test_a_column_that_is_not_there_is_said_with_those_that_are(columns, message, hint):
+def test_a_missing_column_is_an_error_that_names_the_columns(columns, message, hint):
     with pytest.raises(RequestError) as raised:
         translated(TABLE, columns)
     assert message in str(raised.value)
@@ -78,8 +78,8 @@ def test_cells_are_those_that_the_csv_module_finds(rows, number, returns):
         with pytest.raises(RequestError, match="expected a number from 1 to"):
             translated(out.getvalue(), [number])
         return
-    said = csv.reader(io.StringIO(translated(out.getvalue(), [number]), newline=""))
-    for row, after in zip([["x", "y,"], *rows], said, strict=True):
+    translated_rows = csv.reader(io.StringIO(translated(out.getvalue(), [number]), newline=""))
+    for row, after in zip([["x", "y,"], *rows], translated_rows, strict=True):
         assert len(after) == len(row)
-        for at, (cell, its) in enumerate(zip(row, after, strict=True), start=1):
-            assert its.split() == Turned().translate(cell).text.split() if at == number else its == cell
+        for column, (cell, result) in enumerate(zip(row, after, strict=True), start=1):
+            assert result.split() == Turned().translate(cell).text.split() if column == number else result == cell

@@ -1,4 +1,4 @@
-"""Documents come back whole: every byte that is no prose, every tag, every placeholder."""
+"""A translated document keeps every byte that is no prose, every tag and every placeholder."""
 
 import io
 import re
@@ -46,7 +46,7 @@ def test_structure_and_placeholders_survive_a_translation(form):
 
 
 def real_documents():
-    """What is lying about: this project's pages, and the READMEs and data files of installed packages."""
+    """Yield this project's pages, and the READMEs and data files of installed packages."""
     root = Path(__file__).parents[3]
     yield from ((path, path.read_bytes()) for path in [*root.glob("*.md"), *root.glob("docs/**/*.md")])
     for each in distributions():
@@ -100,7 +100,7 @@ def test_tags_follow_their_words_and_stay_nested():
 
 
 class Forgetful(Turned):
-    """Loses words that begin with a z, and knows where no word comes from."""
+    """Loses words with a z, and has no alignment."""
 
     def translate(self, text, *_):
         translation = " ".join(word.upper() for word in text.split() if "z" not in word)
@@ -189,12 +189,12 @@ def test_a_word_document_keeps_how_its_words_look():
         ("docx", b"", "expected a DOCX file"),
     ],
 )
-def test_what_is_no_such_document_is_said(form, data, message):
+def test_a_document_of_another_format_is_an_error(form, data, message):
     with pytest.raises(DataError, match=message):
         translated(form, data)
 
 
-def test_formats_are_known_by_name_or_told():
+def test_formats_follow_from_names_or_are_forced():
     assert format_of(Path("a.HTML")) == "html"
     assert format_of(Path("a.txt")) is None
     assert format_of(Path("a.html"), "text") is None

@@ -1,4 +1,4 @@
-"""What is made to keep a reader busy for ever is read in no time; these hang where a search goes back and forth."""
+"""Documents made to keep a parser busy are read in time; a pattern that backtracks would hang on them."""
 
 import re
 
