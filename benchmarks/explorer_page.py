@@ -28,7 +28,7 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import Browser, Page, Route, sync_playwright
 
-from sixfold.serving.site import KINDS, STATIC
+from sixfold.serving.static_files import KINDS, STATIC
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]

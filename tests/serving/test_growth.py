@@ -8,15 +8,15 @@ from growth import assert_linear, nested, repeated
 from small_servers import multipart
 from starlette.testclient import TestClient
 
-from sixfold.serving import gate
+from sixfold.serving import middleware as gate
 from sixfold.serving.app import make_app
 from sixfold.serving.batcher import Batcher, Way
 from sixfold.serving.cache import held_bytes
-from sixfold.serving.gate import Bodies
 from sixfold.serving.metrics import Metrics
+from sixfold.serving.middleware import Bodies
 from sixfold.serving.models import Models
 from sixfold.serving.options import ServeOptions
-from sixfold.serving.refusal import Refusal
+from sixfold.serving.responses import Refusal
 from sixfold.serving.service import Service
 from sixfold.translation.glossary import Glossary, Term
 from sixfold.translation.options import TranslateOptions

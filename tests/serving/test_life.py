@@ -17,8 +17,8 @@ from commands import complaint, sixfold
 from small_servers import Server, multipart, sent, until
 from small_translators import WORDS
 
-from sixfold.serving.limits import Limits
-from sixfold.serving.refusal import Refusal
+from sixfold.serving.api_keys import Limits
+from sixfold.serving.responses import Refusal
 from sixfold.serving.service import READERS
 
 GOOD = {"q": "我爱猫", "source": "zh", "target": "en"}

@@ -25,7 +25,7 @@ VERBS = {
     "report": "sixfold.cli.report",
     "see": "sixfold.cli.see",
     "serve": "sixfold.cli.serve",
-    "similar": "sixfold.cli.similar",
+    "similar": "sixfold.cli.embeddings",
     "summary": "sixfold.cli.summary",
     "tokenizer": "sixfold.cli.tokenizer",
     "train": "sixfold.cli.train",

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from sixfold.cli.embeddings import Model, bar_table, opened
 from sixfold.cli.options import Command
-from sixfold.cli.similar import Model, bar_table, opened
 
 
 def register(app: typer.Typer, name: str) -> None:

@@ -28,7 +28,7 @@ def serve(
     """Serve translations over HTTP."""
     # NumPy's threads spin while they wait, and take the cores from those that translate.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from sixfold.serving.limits import make_key
+    from sixfold.serving.api_keys import make_key
     from sixfold.serving.options import read_options
 
     if new_key is not None:

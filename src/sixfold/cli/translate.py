@@ -17,7 +17,7 @@ import typer
 
 from sixfold import files, modelfile
 from sixfold.cli.options import MODELS_HELP, Command
-from sixfold.cli.translate_file import Job, Partial, Reader, progress, size_of
+from sixfold.cli.translate_lines import Job, Partial, Reader, progress, size_of
 from sixfold.config import Compute
 from sixfold.errors import ConfigError, DataError, RequestError, SixfoldError
 from sixfold.text.encodings import SAMPLE, check_utf8

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sixfold import modelfile
 from sixfold.cli.translate import Wish
-from sixfold.cli.translate_file import progress
+from sixfold.cli.translate_lines import progress
 from sixfold.errors import ConfigError, DataError, RequestError
 from sixfold.text.encodings import SAMPLE, check_utf8
 from sixfold.translation.bulk.ray_workers import translate_with_ray

@@ -11,9 +11,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
 from sixfold.errors import SixfoldError
+from sixfold.serving.admission import Desk
 from sixfold.serving.batcher import Way
-from sixfold.serving.desk import Desk
-from sixfold.serving.refusal import Json, Refusal
+from sixfold.serving.responses import Json, Refusal
 from sixfold.serving.schema import (
     AlternativesAsked,
     ModelsSaid,

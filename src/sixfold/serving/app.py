@@ -16,21 +16,21 @@ from starlette.types import ASGIApp
 
 from sixfold import __version__
 from sixfold.errors import ModelFileError, SixfoldError
+from sixfold.serving.admission import Desk
 from sixfold.serving.api import make_api
-from sixfold.serving.desk import Desk
-from sixfold.serving.explore import make_explore
+from sixfold.serving.api_keys import Keys, Limits
+from sixfold.serving.docs_page import interface_page
+from sixfold.serving.downloads import Files
 from sixfold.serving.explore_model import make_inside
-from sixfold.serving.files import Files
-from sixfold.serving.gate import Gate, Log, log_line
-from sixfold.serving.libre import make_libre
-from sixfold.serving.limits import Keys, Limits
+from sixfold.serving.explorer_routes import make_explore
+from sixfold.serving.libretranslate import make_libre
 from sixfold.serving.metrics import Metrics
+from sixfold.serving.middleware import Gate, Log, log_line
 from sixfold.serving.models import Models
 from sixfold.serving.options import ServeOptions
-from sixfold.serving.pages import interface_page
-from sixfold.serving.refusal import Json, Refusal
+from sixfold.serving.responses import Json, Refusal
 from sixfold.serving.service import Service
-from sixfold.serving.site import make_site
+from sixfold.serving.static_files import make_site
 
 
 def make_app(options: ServeOptions, models: Models, log: Log = log_line) -> ASGIApp:

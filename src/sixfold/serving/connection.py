@@ -13,7 +13,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sixfold.errors import ConfigError
-from sixfold.serving.gate import log_line
+from sixfold.serving.middleware import log_line
 from sixfold.serving.options import ServeOptions
 
 

@@ -14,10 +14,10 @@ from sixfold.explorer.embeddings import neighbours, pca_projection, similar, sim
 from sixfold.explorer.forward import position_table
 from sixfold.explorer.masks import batch_masks
 from sixfold.modelfile import ModelFile
+from sixfold.serving.admission import Desk
 from sixfold.serving.api import REFUSALS
-from sixfold.serving.desk import Desk
-from sixfold.serving.explore import BINARY
-from sixfold.serving.explore_schema import (
+from sixfold.serving.explorer_routes import BINARY
+from sixfold.serving.explorer_schema import (
     MasksAsked,
     ModelAsked,
     NeighboursAsked,
@@ -25,7 +25,7 @@ from sixfold.serving.explore_schema import (
     PositionsAsked,
     SimilarAsked,
 )
-from sixfold.serving.refusal import Json
+from sixfold.serving.responses import Json
 from sixfold.tensorfile import Tensor
 from sixfold.translation.direction import Direction
 from sixfold.weights import counts, shapes

@@ -16,7 +16,7 @@ from sixfold.serving.cache import Cache, held_bytes
 from sixfold.serving.metrics import Metrics
 from sixfold.serving.models import Models, Opened
 from sixfold.serving.options import ServeOptions
-from sixfold.serving.refusal import Refusal
+from sixfold.serving.responses import Refusal
 from sixfold.text.languages import SCRIPTS, count, guess_language, letters
 from sixfold.translation.cancellation import Cancelled, cancellable
 from sixfold.translation.direction import Direction

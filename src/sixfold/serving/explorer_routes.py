@@ -13,10 +13,10 @@ from sixfold.explorer.heads import Head
 from sixfold.explorer.influence import aligners, influence
 from sixfold.explorer.merges import merge_stages
 from sixfold.explorer.trace import Trace, step_to_dict
+from sixfold.serving.admission import Desk
 from sixfold.serving.api import REFUSALS
-from sixfold.serving.desk import Desk
-from sixfold.serving.explore_schema import ArraysAsked, BeamAsked, ExploreAsked
-from sixfold.serving.refusal import Json
+from sixfold.serving.explorer_schema import ArraysAsked, BeamAsked, ExploreAsked
+from sixfold.serving.responses import Json
 
 BINARY: dict[int | str, dict[str, Any]] = {
     **REFUSALS, 200: {"content": {"application/octet-stream": {}}, "description": "a safetensors file"},
@@ -67,7 +67,7 @@ class Explore:
 
         return Json(await self._of_trace(asked, request, measure))
 
-    async def merges(self, asked: ExploreAsked, request: Request) -> Json:
+    async def merge_stages(self, asked: ExploreAsked, request: Request) -> Json:
         """How both texts became pieces, merge by merge."""
 
         def split(trace: Trace) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sixfold import files
 from sixfold.errors import ConfigError, DataError
-from sixfold.serving.refusal import Refusal
+from sixfold.serving.responses import Refusal
 
 REMEMBERED = 10_000  # keys and addresses
 PREFIX = "sixfold-"

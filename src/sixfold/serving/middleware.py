@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sixfold.serving.metrics import Metrics, method_label, route_label
 from sixfold.serving.options import ServeOptions
-from sixfold.serving.refusal import Refusal
+from sixfold.serving.responses import Refusal
 
 SECURITY = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; "

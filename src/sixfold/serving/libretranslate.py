@@ -13,11 +13,11 @@ from fastapi import APIRouter, Request
 from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
+from sixfold.serving.admission import Desk, suggest
 from sixfold.serving.batcher import Way
-from sixfold.serving.desk import Desk, suggest
-from sixfold.serving.files import Files
-from sixfold.serving.libre_schema import SCHEMAS
-from sixfold.serving.refusal import Json, Refusal
+from sixfold.serving.downloads import Files
+from sixfold.serving.libretranslate_schema import SCHEMAS
+from sixfold.serving.responses import Json, Refusal
 from sixfold.translation.documents.document import FORMATS, format_of, prose_of
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.prepare import replace_surrogates

@@ -13,7 +13,7 @@ from sixfold.explorer.embeddings import neighbours, pca_projection, similar, sim
 from sixfold.explorer.explore import explore
 from sixfold.explorer.forward import sinusoids
 from sixfold.explorer.influence import aligners, influence
-from sixfold.serving.site import STATIC
+from sixfold.serving.static_files import STATIC
 
 ASKED = {"text": "我爱猫。", "source": "zh", "target": "en"}
 EXPLORE = "/api/v1/explore"

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from starlette.responses import Response
 
 from sixfold.serving.cache import Cache
-from sixfold.serving.refusal import Refusal
+from sixfold.serving.responses import Refusal
 
 HOUR = 3600.0
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from starlette.requests import Request
 
-from sixfold.serving.limits import Keys, Limits
+from sixfold.serving.api_keys import Keys, Limits
 from sixfold.serving.options import ServeOptions
-from sixfold.serving.refusal import Refusal
+from sixfold.serving.responses import Refusal
 from sixfold.serving.service import Service
 
 
