@@ -28,7 +28,7 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import Browser, Page, Route, sync_playwright
 
-from sixfold.serving.static_files import KINDS, STATIC
+from sixfold.serving.static_files import CONTENT_TYPES, STATIC_FOLDER
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
@@ -181,7 +181,7 @@ def measure_page(browser: Browser, url: str, runs: int) -> Iterator[tuple[str, s
     def address(text: str) -> str:
         return f"{url}/?{urlencode({'screen': 'attention', 'kind': 'encoder', 'text': text})}"
 
-    files = [path for path in STATIC.rglob("*") if path.suffix in KINDS]
+    files = [path for path in STATIC_FOLDER.rglob("*") if path.suffix in CONTENT_TYPES]
     yield "page, all screens", f"{sum(path.stat().st_size for path in files):,} bytes in {len(files)} files"
     visit(browser, address("Hello."), loading_times)
     short = [visit(browser, address(SHORT.format(NUMBERS[run])), loading_times) for run in range(runs)]

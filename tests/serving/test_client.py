@@ -101,5 +101,5 @@ def test_it_comes_back_to_a_server_that_is_busy_or_away(moody, monkeypatch):
     moody[1].asked = 0
     with Client(moody[0], tries=2) as client, pytest.raises(RequestError, match="server: busy"):
         _ = client.directions
-    with Client("http://127.0.0.1:1", tries=2) as client, pytest.raises(RequestError, match="no answer"):
+    with Client("http://127.0.0.1:1", tries=2) as client, pytest.raises(RequestError, match="no response"):
         _ = client.directions

@@ -13,7 +13,7 @@ from sixfold.explorer.embeddings import neighbours, pca_projection, similar, sim
 from sixfold.explorer.explore import explore
 from sixfold.explorer.forward import sinusoids
 from sixfold.explorer.influence import aligners, influence
-from sixfold.serving.static_files import STATIC
+from sixfold.serving.static_files import STATIC_FOLDER
 
 ASKED = {"text": "我爱猫。", "source": "zh", "target": "en"}
 EXPLORE = "/api/v1/explore"
@@ -135,18 +135,18 @@ def test_what_cannot_be_is_refused(server, path, body, status):
 
 def test_the_page_is_served_as_it_is_and_nothing_beside_it(server):
     status, headers, body = server.ask("/")
-    assert (status, body) == (200, (STATIC / "index.html").read_bytes())
+    assert (status, body) == (200, (STATIC_FOLDER / "index.html").read_bytes())
     assert "default-src 'self'" in headers["Content-Security-Policy"]
-    files = [path for path in STATIC.rglob("*") if path.is_file() and path.name != "index.html"]
+    files = [path for path in STATIC_FOLDER.rglob("*") if path.is_file() and path.name != "index.html"]
     assert len(files) > 10
     for path in files:
-        status, headers, body = server.ask(f"/static/{path.relative_to(STATIC).as_posix()}")
+        status, headers, body = server.ask(f"/static/{path.relative_to(STATIC_FOLDER).as_posix()}")
         assert (status, body) == (200, path.read_bytes())
         kinds = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
         assert headers["Content-Type"].startswith(kinds[path.suffix])
     _, headers, body = server.ask("/static/app.js", headers={"Accept-Encoding": "gzip"})
     assert headers["Content-Encoding"] == "gzip"
-    assert gzip.decompress(body) == (STATIC / "app.js").read_bytes()
+    assert gzip.decompress(body) == (STATIC_FOLDER / "app.js").read_bytes()
     assert server.ask("/static/app.js", headers={"If-None-Match": server.ask("/static/app.js")[1]["ETag"]})[0] == 304
     for path in ("/static/", "/static/../app.py", "/static/%2e%2e/app.py", "/static/nothing.js", "/index.html"):
         assert server.ask(path)[0] == 404

@@ -8,15 +8,15 @@ from growth import assert_linear, nested, repeated
 from small_servers import multipart
 from starlette.testclient import TestClient
 
-from sixfold.serving import middleware as gate
+from sixfold.serving import middleware
 from sixfold.serving.app import make_app
-from sixfold.serving.batcher import Batcher, Way
-from sixfold.serving.cache import held_bytes
+from sixfold.serving.batcher import Batcher
+from sixfold.serving.cache import translation_bytes
 from sixfold.serving.metrics import Metrics
-from sixfold.serving.middleware import Bodies
-from sixfold.serving.models import Models
+from sixfold.serving.middleware import BodyMemory
+from sixfold.serving.models import ReloadingModels
 from sixfold.serving.options import ServeOptions
-from sixfold.serving.responses import Refusal
+from sixfold.serving.responses import HttpError
 from sixfold.serving.service import Service
 from sixfold.translation.glossary import Glossary, Term
 from sixfold.translation.options import TranslateOptions
@@ -27,7 +27,7 @@ LARGE = ServeOptions(max_body=10_000_000, max_characters=10_000_000)
 @pytest.fixture(scope="module")
 def client(models):
     """The application in this process, so that its CPU time can be told; Latin letters are no prose of its source."""
-    with TestClient(make_app(LARGE, Models([models["zh-en"]], 1), log=lambda _: None)) as opened:
+    with TestClient(make_app(LARGE, ReloadingModels([models["zh-en"]], 1), log=lambda _: None)) as opened:
         yield opened
 
 
@@ -115,7 +115,7 @@ def test_invented_methods_and_files_of_the_page_make_no_series(client):
 
 def test_a_document_has_the_limit_of_characters_that_texts_have(models):
     options = ServeOptions(max_characters=100)
-    with TestClient(make_app(options, Models([models["zh-en"]], 1), log=lambda _: None)) as client:
+    with TestClient(make_app(options, ReloadingModels([models["zh-en"]], 1), log=lambda _: None)) as client:
         for name, value in (
             ("a.txt", "我" * 101),
             ("a.html", f"<p>{'我' * 101}</p>"),
@@ -130,36 +130,36 @@ def test_a_document_has_the_limit_of_characters_that_texts_have(models):
 
 
 def test_bodies_are_counted_over_all_connections():
-    bodies = Bodies(100)
-    with bodies.one() as one, bodies.one() as other:
-        one(1000)  # a single request may be of any size that its route takes
-        with pytest.raises(Refusal) as refusal:
-            other(1)
-        assert (refusal.value.status, refusal.value.retry_after) == (503, 2)
-    assert bodies.held == 0
-    with bodies.one() as one, bodies.one() as other:
-        one(60)
-        other(40)
-        with pytest.raises(Refusal):
-            one(1)
-    assert bodies.held == 0
+    memory = BodyMemory(100)
+    with memory.reserve() as add_to_first, memory.reserve() as add_to_second:
+        add_to_first(1000)  # a single request may be of any size that its route takes
+        with pytest.raises(HttpError) as error:
+            add_to_second(1)
+        assert (error.value.status, error.value.retry_after) == (503, 2)
+    assert memory.used == 0
+    with memory.reserve() as add_to_first, memory.reserve() as add_to_second:
+        add_to_first(60)
+        add_to_second(40)
+        with pytest.raises(HttpError):
+            add_to_first(1)
+    assert memory.used == 0
 
 
 def test_large_bodies_wait_for_each_other_and_small_ones_do_not(models):
     options = ServeOptions(max_bodies=50_000)
-    app = make_app(options, Models([models["zh-en"]], 1), log=lambda _: None)
+    app = make_app(options, ReloadingModels([models["zh-en"]], 1), log=lambda _: None)
     with TestClient(app) as client:
-        app._bodies.held = 50_000  # as if another request had come so far
+        app._body_memory.used = 50_000  # as if another request had come so far
         assert text(client, "我" * 6000).status_code == 503
         assert text(client, "我").status_code == 200
-        app._bodies.held = 0
+        app._body_memory.used = 0
         assert text(client, "。" * 6000).status_code == 200
-        assert app._bodies.held == 0
-    assert gate.SMALL < 18_000
+        assert app._body_memory.used == 0
+    assert middleware.UNCOUNTED_BYTES < 18_000
 
 
 def service_of(models, **settings):
-    return Service(Models([models["zh-en"]], 1), ServeOptions(**settings), Metrics())
+    return Service(ReloadingModels([models["zh-en"]], 1), ServeOptions(**settings), Metrics())
 
 
 def test_the_cache_counts_all_that_it_holds(models):
@@ -174,14 +174,14 @@ def test_the_cache_counts_all_that_it_holds(models):
             _ = said.alignment  # of what was handed out, not of what is kept
         (again,) = await service.translate(["我爱猫"], way)
         assert again == said
-        kept, size = service._cache._kept, service._cache.size
+        kept, size = service._cache._entries, service._cache.size
         await service.close()
         return kept, size
 
     kept, size = asyncio.run(main())
     assert len(kept) == 20
     assert all(isinstance(key, bytes) and len(key) == 32 for key in kept)
-    held = sum(held_bytes(value) + sys.getsizeof(key) for key, (value, _) in kept.items())
+    held = sum(translation_bytes(value) + sys.getsizeof(key) for key, (value, _) in kept.items())
     assert held <= size < 100_000
     assert sum("_details" in vars(value) for value, _ in kept.values()) == 10
 
@@ -191,8 +191,8 @@ def test_the_size_of_a_translation_grows_with_all_of_its_parts(models):
         service = service_of(models, cache=0)
         short, long = [], []
         for way in (Way("zh", "en", TranslateOptions(4, count), None, details) for count, details in ((1, 0), (4, 1))):
-            short += map(held_bytes, await service.translate(["我爱猫"], way))
-            long += map(held_bytes, await service.translate(["我爱猫。" * 50], way))
+            short += map(translation_bytes, await service.translate(["我爱猫"], way))
+            long += map(translation_bytes, await service.translate(["我爱猫。" * 50], way))
         await service.close()
         return short, long
 
@@ -205,12 +205,12 @@ def test_a_long_queue_is_worked_off_in_time_in_proportion_to_it():
     """Each of many requests, none like another, is taken out of the queue without a look at all the others."""
 
     async def drain(count):
-        batcher = Batcher(lambda texts, _: list(texts), workers=1, room=8, queue=10**9)
+        batcher = Batcher(lambda texts, _: list(texts), workers=1, batch_size=8, max_queue=10**9)
         ways = [Way("zh", "en", TranslateOptions(prefix=str(number))) for number in range(count)]
         found = await asyncio.gather(*(batcher.translate([str(number)], way) for number, way in enumerate(ways)))
         await batcher.close()
         assert found == [[str(number)] for number in range(count)]
-        assert batcher.waiting == 0
+        assert batcher.queue_size == 0
 
     assert_linear(lambda count: asyncio.run(drain(count)), lambda size: size // 10, largest=100_000)
 

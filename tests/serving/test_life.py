@@ -17,9 +17,9 @@ from commands import complaint, sixfold
 from small_servers import Server, multipart, sent, until
 from small_translators import WORDS
 
-from sixfold.serving.api_keys import Limits
-from sixfold.serving.responses import Refusal
-from sixfold.serving.service import READERS
+from sixfold.serving.admission import RateLimits
+from sixfold.serving.responses import HttpError
+from sixfold.serving.service import DOCUMENT_THREADS
 
 GOOD = {"q": "我爱猫", "source": "zh", "target": "en"}
 
@@ -88,7 +88,7 @@ def test_a_corrupted_model_is_told_once_and_the_old_one_goes_on(models, tmp_path
         assert until(lambda: len(server.events("model")) == 2)
         time.sleep(0.5)
         assert len(server.events("model")) == 2
-        assert all("the old one goes on" in each["message"] for each in server.events("model"))
+        assert all("the old one stays in use" in each["message"] for each in server.events("model"))
         assert server.ask("/translate", {**GOOD, "q": "我爱狗"})[2] == {"translatedText": "I love dogs"}
 
 
@@ -103,7 +103,7 @@ def test_a_model_that_is_cut_short_in_place_ends_no_server(models, tmp_path):
         assert answer == {"error": "the model's file was changed while it was in use"}
         assert server.ask("/translate", {**GOOD, "q": "我爱猫"})[0] == 200
         assert until(lambda: server.events("model")), server.log[-5:]
-        assert "the old one goes on" in server.events("model")[0]["message"]
+        assert "the old one stays in use" in server.events("model")[0]["message"]
         assert server.ask("/translate", GOOD)[2] == expected
         shutil.copy(models["zh-en"], model)
         assert until(lambda: len(server.events("model")) == 2), server.log[-5:]
@@ -157,7 +157,7 @@ def test_keys_are_kept_hashed_and_needed(models, tmp_path):
     file = tmp_path / "keys"
     key = sixfold("serve", "--new-key", "anna", "--api-key-file", file).stdout.strip()
     assert key not in file.read_text(encoding="utf-8")
-    assert "there is a key" in complaint("serve", "--new-key", "anna", "--api-key-file", file)
+    assert "there is already a key named anna" in complaint("serve", "--new-key", "anna", "--api-key-file", file)
     with Server(models["zh-en"], api_key_file=str(file)) as server:
         assert server.ask("/translate", GOOD)[::2] == (
             400, {"error": "Please contact the server operator to get an API key"},
@@ -188,18 +188,18 @@ def test_who_asks_too_often_is_told_when_to_come_back(models):
 
 def test_what_may_be_asked_fills_up_evenly_and_for_each_by_itself():
     now = 0.0
-    limits = Limits(per_minute=60, concurrent=0, clock=lambda: now)
+    limits = RateLimits(per_minute=60, concurrent=0, clock=lambda: now)
     limits.take("anna", 60)
     limits.take("bert", 90)  # dearer than all of it
     for who in ("anna", "bert"):
-        with pytest.raises(Refusal) as refused:
+        with pytest.raises(HttpError) as refused:
             limits.take(who, 5)
         assert refused.value.retry_after == 5
     now = 5.0
     limits.take("anna", 5)
     now = 1000.0
     limits.take("bert", 60)
-    with pytest.raises(Refusal):  # what was not used for long is not saved up
+    with pytest.raises(HttpError):  # what was not used for long is not saved up
         limits.take("bert")
 
 
@@ -242,15 +242,16 @@ def test_an_answer_that_takes_too_long_is_given_up_but_a_stream_may_take_its_tim
 
 def test_a_document_that_takes_too_long_makes_room_for_others(hasty):
     long = page(10_000, 4)  # its time is up while it is still read
-    with ThreadPoolExecutor(READERS) as pool:  # as many as are in work at once
-        assert {each[0] for each in pool.map(lambda _: hasty.ask("/translate_file", *long), range(READERS))} == {504}
+    with ThreadPoolExecutor(DOCUMENT_THREADS) as pool:  # as many as are in work at once
+        responses = pool.map(lambda _: hasty.ask("/translate_file", *long), range(DOCUMENT_THREADS))
+        assert {status for status, _, _ in responses} == {504}
     assert until(lambda: hasty.ask("/translate_file", *page(1))[0] == 200)
 
 
 def test_the_server_is_there_while_documents_are_read_and_stops_reading_for_who_leaves(narrow):
     """Ten megabytes of markup in each of as many documents as are read at once, which takes all of them a minute."""
     long = multipart("a.html", b"<b>a</b> " * 1_100_000, source="zh", target="en")
-    for _ in range(READERS):
+    for _ in range(DOCUMENT_THREADS):
         with sent(narrow, "/translate_file", *long):
             assert until(lambda: narrow.ask("/translate", GOOD)[0] == 429)  # it has one request in work
             assert narrow.ask("/health")[0] == 200

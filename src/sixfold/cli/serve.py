@@ -44,9 +44,9 @@ def serve(
     options = read_options(config, {name: value for name, value in told.items() if value is not None})
     from sixfold.serving.app import make_app
     from sixfold.serving.connection import listen, run
-    from sixfold.serving.models import Models
+    from sixfold.serving.models import ReloadingModels
     from sixfold.translation.loading import find_model, shipped_models
 
     paths = [find_model(each) for each in options.models] or shipped_models()
     with listen(options) as listening:
-        run(make_app(options, Models(paths, options.threads or None)), options, listening)
+        run(make_app(options, ReloadingModels(paths, options.threads or None)), options, listening)

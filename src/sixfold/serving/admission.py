@@ -1,66 +1,120 @@
-"""Who is asking: the key or address of a request, what it costs, and what of it may be counted and logged."""
+"""Decides whether a request is admitted: its API key, its size, and the limits of the client that sends it."""
 
 from __future__ import annotations
 
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from starlette.requests import Request
 
-from sixfold.serving.api_keys import Keys, Limits
+from sixfold.serving.api_keys import ApiKeys
 from sixfold.serving.options import ServeOptions
-from sixfold.serving.responses import Refusal
+from sixfold.serving.responses import HttpError
 from sixfold.serving.service import Service
+
+MAX_CLIENTS = 10_000  # keys and addresses whose recent requests are remembered
+
+
+class RateLimits:
+    """Limits for each client, which is a key name or an address: requests per minute and requests at the same time.
+
+    Requests per minute are a token bucket that refills evenly. Of more than `MAX_CLIENTS` clients, those that have
+    been away longest are forgotten. A limit of 0 is no limit.
+    """
+
+    def __init__(self, per_minute: int, concurrent: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._per_minute, self._concurrent, self._clock = per_minute, concurrent, clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # client: remaining requests, at this time
+        self._active: dict[str, int] = {}
+
+    def take(self, client: str, cost: int = 1) -> None:
+        """Take `cost` requests from a client's bucket, or raise HttpError 429 if too few remain.
+
+        A cost above the size of the bucket takes the whole bucket.
+        """
+        if not self._per_minute:
+            return
+        now, rate = self._clock(), self._per_minute / 60
+        remaining, updated = self._buckets.pop(client, (float(self._per_minute), now))
+        remaining = min(float(self._per_minute), remaining + (now - updated) * rate)
+        cost = min(cost, self._per_minute)
+        is_allowed = remaining >= cost
+        self._buckets[client] = (remaining - cost if is_allowed else remaining, now)
+        while len(self._buckets) > MAX_CLIENTS:
+            self._buckets.popitem(last=False)
+        if not is_allowed:
+            raise HttpError(
+                429, f"Slowdown: {self._per_minute} per 1 minute", retry_after=math.ceil((cost - remaining) / rate)
+            )
+
+    @contextmanager
+    def active(self, client: str) -> Iterator[None]:
+        """Count a request of a client as active, or raise HttpError 429 if the client has too many of them."""
+        count = self._active.get(client, 0)
+        if self._concurrent and count >= self._concurrent:
+            raise HttpError(429, f"Slowdown: {self._concurrent} at once", retry_after=1)
+        self._active[client] = count + 1
+        try:
+            yield
+        finally:
+            if self._active[client] == 1:
+                del self._active[client]
+            else:
+                self._active[client] -= 1
 
 
 @dataclass
-class Desk:
-    """What every route needs."""
+class Admission:
+    """Checks requests before the routes serve them. Every route has it, and reaches the service through it."""
 
     service: Service
     options: ServeOptions
-    limits: Limits
-    keys: Keys | None
+    limits: RateLimits
+    keys: ApiKeys | None
 
     def admit(self, request: Request, key: str, texts: list[str]) -> None:
-        """Refuse one that is unknown, too much or too often; others count as in work until they are answered."""
-        who = self._who(request, key)
+        """Raise HttpError for a wrong key, for too much text or for too many requests.
+
+        A request that is admitted counts as active until it has been answered. `key` is the key that the request has
+        in its body, if any; the Authorization header is read here.
+        """
+        client = self._client(request, key)
         size = sum(map(len, texts))
-        request.scope["state"]["told"] = {"who": who, "texts": len(texts), "characters": size}
-        most = self.options
-        if len(texts) > most.max_texts:
-            raise Refusal(400, f"Invalid request: request ({len(texts)}) exceeds text limit ({most.max_texts})")
+        request.scope["state"]["log"] = {"who": client, "texts": len(texts), "characters": size}
+        limit = self.options.max_texts
+        if len(texts) > limit:
+            raise HttpError(400, f"Invalid request: request ({len(texts)}) exceeds text limit ({limit})")
         self._check_size(size)
-        self.limits.take(who, max(1, len(texts)))
-        request.scope["state"]["held"].enter_context(self.limits.working(who))
+        self.limits.take(client, max(1, len(texts)))
+        request.scope["state"]["cleanup"].enter_context(self.limits.active(client))
 
     def admit_document(self, request: Request, size: int) -> None:
-        """Refuse a document that was admitted before it was read, and has too many characters of text."""
-        request.scope["state"]["told"] |= {"texts": 1, "characters": size}
+        """Raise HttpError if a document has too many characters.
+
+        The request itself was admitted before its document was read.
+        """
+        request.scope["state"]["log"] |= {"texts": 1, "characters": size}
         self._check_size(size)
 
     def _check_size(self, size: int) -> None:
-        most = self.options.max_characters
-        if size > most:
-            raise Refusal(400, f"Invalid request: request ({size}) exceeds text limit ({most})")
+        limit = self.options.max_characters
+        if size > limit:
+            raise HttpError(400, f"Invalid request: request ({size}) exceeds text limit ({limit})")
 
-    def _who(self, request: Request, key: str) -> str:
-        """The name of a key, or an address."""
+    def _client(self, request: Request, key: str) -> str:
+        """Return the name of the request's key, or its address if the server needs no keys."""
         if not key:
-            scheme, _, told = request.headers.get("authorization", "").partition(" ")
-            key = told.strip() if scheme.lower() == "bearer" else ""
+            scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
+            key = credentials.strip() if scheme.lower() == "bearer" else ""
         if self.keys is None:
             return request.client.host if request.client else "local"
         if not key:
-            raise Refusal(400, "Please contact the server operator to get an API key")
+            raise HttpError(400, "Please contact the server operator to get an API key")
         name = self.keys.name(key)
         if name is None:
-            raise Refusal(403, "Invalid API key")
+            raise HttpError(403, "Invalid API key")
         return name
-
-
-def suggest(path: Path, source: str, target: str) -> None:
-    """A line of TSV that `sixfold finetune` reads; a single write, so that lines never mix."""
-    line = "\t".join(" ".join(text.split()) for text in (source, target)) + "\n"
-    with path.open("ab", buffering=0) as file:
-        file.write(line.encode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""The server put together: routes, the gate around them, and what happens when it starts and stops."""
+"""The ASGI application: routes, middleware, error handlers, and what happens when the server starts and stops."""
 
 from __future__ import annotations
 
@@ -16,114 +16,112 @@ from starlette.types import ASGIApp
 
 from sixfold import __version__
 from sixfold.errors import ModelFileError, SixfoldError
-from sixfold.serving.admission import Desk
-from sixfold.serving.api import make_api
-from sixfold.serving.api_keys import Keys, Limits
-from sixfold.serving.docs_page import interface_page
-from sixfold.serving.downloads import Files
-from sixfold.serving.explore_model import make_inside
-from sixfold.serving.explorer_routes import make_explore
-from sixfold.serving.libretranslate import make_libre
+from sixfold.serving.admission import Admission, RateLimits
+from sixfold.serving.api import api_router
+from sixfold.serving.api_keys import ApiKeys
+from sixfold.serving.docs_page import docs_page
+from sixfold.serving.downloads import Downloads
+from sixfold.serving.explorer_routes import explorer_router
+from sixfold.serving.libretranslate import libretranslate_router
 from sixfold.serving.metrics import Metrics
-from sixfold.serving.middleware import Gate, Log, log_line
-from sixfold.serving.models import Models
+from sixfold.serving.middleware import Log, RequestMiddleware, log_line
+from sixfold.serving.models import ReloadingModels
 from sixfold.serving.options import ServeOptions
-from sixfold.serving.responses import Json, Refusal
+from sixfold.serving.responses import HttpError, JsonResponse
 from sixfold.serving.service import Service
-from sixfold.serving.static_files import make_site
+from sixfold.serving.static_files import static_router
 
 
-def make_app(options: ServeOptions, models: Models, log: Log = log_line) -> ASGIApp:
-    """An ASGI application; it closes the models when it stops."""
-    keys = Keys.read(Path(options.api_key_file)) if options.api_key_file else None
+def make_app(options: ServeOptions, models: ReloadingModels, log: Log = log_line) -> ASGIApp:
+    """Return the ASGI application. It closes the models when it stops."""
+    keys = ApiKeys.read(Path(options.api_key_file)) if options.api_key_file else None
     metrics = Metrics()
 
     @asynccontextmanager
-    async def life(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         service = Service(models, options, metrics)
-        desk = Desk(service, options, Limits(options.requests_per_minute, options.concurrent), keys)
-        add_own_routes(app, desk, metrics)
-        app.include_router(make_api(desk))
-        app.include_router(make_libre(desk, Files()))
-        app.include_router(make_explore(desk))
-        app.include_router(make_inside(desk))
-        app.include_router(make_site())
-        watch = asyncio.create_task(keep_fresh(models, options.reload, log))
+        admission = Admission(service, options, RateLimits(options.requests_per_minute, options.concurrent), keys)
+        add_server_routes(app, admission, metrics)
+        app.include_router(api_router(admission))
+        app.include_router(libretranslate_router(admission, Downloads()))
+        app.include_router(explorer_router(admission))
+        app.include_router(static_router())
+        reloading = asyncio.create_task(reload_models(models, options.reload, log))
         log({"event": "ready", "directions": models.directions})
         yield
-        watch.cancel()
+        reloading.cancel()
         with suppress(asyncio.CancelledError):
-            await watch
+            await reloading
         await service.close()
         log({"event": "stopped"})
 
     app = FastAPI(
-        title="Sixfold", version=__version__, lifespan=life, docs_url=None, redoc_url=None,
-        openapi_url="/openapi.json", default_response_class=Json, redirect_slashes=False,
+        title="Sixfold", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None,
+        openapi_url="/openapi.json", default_response_class=JsonResponse, redirect_slashes=False,
     )  # fmt: skip
-    add_handlers(app)
-    whole: ASGIApp = Gate(app, options, metrics, log)
+    add_error_handlers(app)
+    wrapped: ASGIApp = RequestMiddleware(app, options, metrics, log)
     if options.cors:
-        whole = CORSMiddleware(whole, options.cors, allow_methods=["GET", "POST"], allow_headers=["*"])
-    return whole
+        wrapped = CORSMiddleware(wrapped, options.cors, allow_methods=["GET", "POST"], allow_headers=["*"])
+    return wrapped
 
 
-def add_own_routes(app: FastAPI, desk: Desk, metrics: Metrics) -> None:
-    """About the server itself."""
+def add_server_routes(app: FastAPI, admission: Admission, metrics: Metrics) -> None:
+    """Add the routes about the server itself: /metrics, /ready and /docs."""
 
     @app.get("/metrics", include_in_schema=False)
-    async def measured() -> Response:
-        metrics.levels = desk.service.levels()
+    async def show_metrics() -> Response:
+        metrics.gauges = admission.service.gauges()
         return PlainTextResponse(metrics.text(), media_type="text/plain; version=0.0.4")
 
     @app.get("/ready", include_in_schema=False)
     async def ready() -> Response:
-        if desk.service.batcher.waiting > 0.9 * desk.options.queue:
-            raise Refusal(503, "busy", retry_after=2)
-        return Json({"status": "ready"})
+        if admission.service.batcher.queue_size > 0.9 * admission.options.queue:
+            raise HttpError(503, "busy", retry_after=2)
+        return JsonResponse({"status": "ready"})
 
     @app.get("/docs", include_in_schema=False)
-    async def documented() -> Response:
-        return Response(interface_page(app.openapi()), media_type="text/html")
+    async def show_docs() -> Response:
+        return Response(docs_page(app.openapi()), media_type="text/html")
 
 
-def add_handlers(app: FastAPI) -> None:
-    """Every mistake has an answer of one shape."""
+def add_error_handlers(app: FastAPI) -> None:
+    """Turn every exception into a JSON response of the same shape."""
 
-    async def refused(_: Request, error: Refusal) -> Response:
+    async def http_error(_: Request, error: HttpError) -> Response:
         return error.response()
 
-    async def mistaken(_: Request, error: SixfoldError) -> Response:
-        return Refusal(400, str(error), error.hint).response()
+    async def user_mistake(_: Request, error: SixfoldError) -> Response:
+        return HttpError(400, str(error), error.hint).response()
 
-    async def unreadable(_: Request, __: ModelFileError) -> Response:
-        # Not the client's mistake, and the name of the file is not theirs to know. The log of the reload has it.
-        return Refusal(503, "the model's file was changed while it was in use", retry_after=5).response()
+    async def unreadable_model(_: Request, __: ModelFileError) -> Response:
+        # This is not the client's mistake, and the client need not know the file name. The log has it.
+        return HttpError(503, "the model's file was changed while it was in use", retry_after=5).response()
 
-    async def invalid(_: Request, error: RequestValidationError) -> Response:
+    async def invalid_field(_: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"][1:]) or "body"
-        return Refusal(422, f"{where}: {first['msg']}").response()
+        field = ".".join(str(part) for part in first["loc"][1:]) or "body"
+        return HttpError(422, f"{field}: {first['msg']}").response()
 
-    async def other(_: Request, error: HTTPException) -> Response:
-        answer = Refusal(error.status_code, str(error.detail)).response()
-        answer.headers.update(error.headers or {})
-        return answer
+    async def framework_error(_: Request, error: HTTPException) -> Response:
+        response = HttpError(error.status_code, str(error.detail)).response()
+        response.headers.update(error.headers or {})
+        return response
 
-    async def failed(_: Request, __: Exception) -> Response:
-        return Refusal(500, "The server encountered an internal error").response()
+    async def server_bug(_: Request, __: Exception) -> Response:
+        return HttpError(500, "The server encountered an internal error").response()
 
     handlers: dict[type[Exception], Callable[..., Awaitable[Response]]] = {
-        Refusal: refused, SixfoldError: mistaken, ModelFileError: unreadable, RequestValidationError: invalid,
-        HTTPException: other, Exception: failed,
+        HttpError: http_error, SixfoldError: user_mistake, ModelFileError: unreadable_model,
+        RequestValidationError: invalid_field, HTTPException: framework_error, Exception: server_bug,
     }  # fmt: skip
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
 
 
-async def keep_fresh(models: Models, seconds: float, log: Log) -> None:
-    """Look at the model files now and then, in a thread, as opening one takes a while."""
+async def reload_models(models: ReloadingModels, seconds: float, log: Log) -> None:
+    """Check the model files every `seconds`; 0 means never. Loading runs in a thread, because it takes a while."""
     while seconds:
         await asyncio.sleep(seconds)
-        if happened := await asyncio.to_thread(models.refresh):
-            log({"event": "model", "message": happened})
+        if message := await asyncio.to_thread(models.refresh):
+            log({"event": "model", "message": message})

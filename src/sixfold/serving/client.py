@@ -1,4 +1,4 @@
-"""A server asked from Python: what `Translator` does here is done there, at once or awaited, with patience."""
+"""The Python client of a server: the methods of `Translator` over HTTP, blocking or async, with retries."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from sixfold.translation.glossary import Glossary
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.result import Alternative, Details, Link, Notice, Sentence, Token, Translation
 
-BUSY = (429, 502, 503, 504)  # come back later; all that is asked here may be asked twice
+RETRY_STATUSES = (429, 502, 503, 504)  # every request of this client can safely be sent twice
+DEFAULT_URL = "http://127.0.0.1:5000"
 
 
-class Ask(NamedTuple):
+class HttpRequest(NamedTuple):
     """A request to send."""
 
     method: str
@@ -26,72 +27,77 @@ class Ask(NamedTuple):
     body: dict[str, Any] | None = None
 
 
-class Wait(NamedTuple):
-    """Seconds to sleep."""
+class Pause(NamedTuple):
+    """A number of seconds to sleep before the next request."""
 
     seconds: float
 
 
-class Answer(NamedTuple):
-    """What came back; status 0: nothing did."""
+class HttpResponse(NamedTuple):
+    """A response; status 0 means that there was none."""
 
     status: int
     body: Any
     retry_after: float = 0.0
 
 
-NOTHING = Answer(0, None)
-HERE = "http://127.0.0.1:5000"
+NO_RESPONSE = HttpResponse(0, None)
 
-Talk = Generator[Ask | Wait, Answer | None, Any]
+# An exchange yields requests and pauses, receives the responses, and returns its result. So it is written once for
+# both clients, which only differ in how they send and sleep.
+Exchange = Generator[HttpRequest | Pause, HttpResponse | None, Any]
 
 
-def asked(ask: Ask, tries: int) -> Talk:
-    """One request, sent again while the server is busy or away, each time after a longer and random pause."""
-    answer = NOTHING
+def send_with_retries(request: HttpRequest, tries: int) -> Exchange:
+    """Send a request and return the body of its response.
+
+    While the server is busy or cannot be reached, the request is sent again, each time after a longer, random pause.
+    """
+    response = NO_RESPONSE
     for number in range(tries):
-        answer = (yield ask) or answer
-        if answer.status and answer.status not in BUSY:
+        response = (yield request) or response
+        if response.status and response.status not in RETRY_STATUSES:
             break
         if number + 1 < tries:
             pause = random.uniform(0.5, 1.0) * min(8.0, 0.25 * 2**number)
-            yield Wait(max(pause, min(answer.retry_after, 30.0)))
-    if answer.status == 200:
-        return answer.body
-    told = answer.body if isinstance(answer.body, dict) else {}
-    message = told.get("error") or f"status {answer.status}" if answer.status else "no answer"
-    raise RequestError(f"server: {message}", told.get("hint"))
+            yield Pause(max(pause, min(response.retry_after, 30.0)))
+    if response.status == 200:
+        return response.body
+    body = response.body if isinstance(response.body, dict) else {}
+    message = body.get("error") or f"status {response.status}" if response.status else "no response"
+    raise RequestError(f"server: {message}", body.get("hint"))
 
 
-def fields(
+def request_fields(
     source: str | None, target: str | None, options: TranslateOptions | None, glossary: Glossary | None
 ) -> dict[str, Any]:
-    """As /api/v1/translate has them."""
-    chosen = asdict(options or TranslateOptions())
-    chosen.pop("length_penalty")
+    """Return the options of a translation as fields of /api/v1/translate."""
+    values = asdict(options or TranslateOptions())
+    values.pop("length_penalty")
     terms = [term._asdict() for term in glossary.terms] if glossary else []
-    return {"source": source, "target": target, "glossary": terms, **chosen}
+    return {"source": source, "target": target, "glossary": terms, **values}
 
 
-def translation_of(said: dict[str, Any]) -> Translation:
-    """As a translator would have given it."""
+def parse_translation(fields: dict[str, Any]) -> Translation:
+    """Return a translation of the server as the object that a translator returns."""
     details = Details(
         tuple(Token(each["text"], tuple(each["span"]), each["probability"], tuple(each["source"]))
-              for each in said.get("tokens") or ()),
+              for each in fields.get("tokens") or ()),
         tuple(Link(tuple(each["target"]), tuple(each["source"]), each["weight"])
-              for each in said.get("alignment") or ()),
-        tuple(Sentence(tuple(each["source"]), tuple(each["target"])) for each in said.get("sentences") or ()),
+              for each in fields.get("alignment") or ()),
+        tuple(Sentence(tuple(each["source"]), tuple(each["target"])) for each in fields.get("sentences") or ()),
     )  # fmt: skip
     return Translation(
-        said["source"], said["translation"], said["score"], (said["from"], said["to"]),
-        tuple(Alternative(each["text"], each["score"]) for each in said["n_best"]),
-        tuple(Notice(each["kind"], each["message"], each["span"] and tuple(each["span"])) for each in said["warnings"]),
-        said["confidence"], lambda: details,
+        fields["source"], fields["translation"], fields["score"], (fields["from"], fields["to"]),
+        tuple(Alternative(each["text"], each["score"]) for each in fields["n_best"]),
+        tuple(Notice(each["kind"], each["message"], each["span"] and tuple(each["span"]))
+              for each in fields["warnings"]),
+        fields["confidence"], lambda: details,
     )  # fmt: skip
 
 
-class _Asker:
-    """The requests; how they are sent is for those below to say."""
+class _Exchanges:
+    """The exchanges that both clients have in common."""
 
     def __init__(self, url: str, key: str, tries: int) -> None:
         self._url, self._tries = url.rstrip("/"), tries
@@ -100,46 +106,48 @@ class _Asker:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._url!r})"
 
-    def _batch(self, texts: Sequence[str], wish: dict[str, Any], details: bool) -> Talk:
+    def _translate_exchange(self, texts: Sequence[str], fields: dict[str, Any], details: bool) -> Exchange:
         if isinstance(texts, str):
             raise RequestError(
                 f"texts: expected a list of strings; got {texts!r:.60}", "translate() takes a single text"
             )
         if not texts:
             return []
-        body = {"texts": list(texts), "details": details, **wish}
-        said = yield from asked(Ask("POST", "/api/v1/translate", body), self._tries)
-        return [translation_of(each) for each in said["translations"]]
+        return (yield from self._translations("translate", {"texts": list(texts), "details": details, **fields}))
 
-    def _score(self, text: str, translation: str, source: str | None, target: str | None) -> Talk:
-        body = {"text": text, "translation": translation, "source": source, "target": target}
-        said = yield from asked(Ask("POST", "/api/v1/score", body), self._tries)
-        return [translation_of(each) for each in said["translations"]]
+    def _score_exchange(self, text: str, translation: str, source: str | None, target: str | None) -> Exchange:
+        fields = {"text": text, "translation": translation, "source": source, "target": target}
+        return (yield from self._translations("score", fields))
 
-    def _alternatives(self, text: str, prefix: str, count: int, source: str | None, target: str | None) -> Talk:
-        body = {"text": text, "prefix": prefix, "count": count, "source": source, "target": target}
-        said = yield from asked(Ask("POST", "/api/v1/alternatives", body), self._tries)
-        return [translation_of(each) for each in said["translations"]]
+    def _alternatives_exchange(
+        self, text: str, prefix: str, count: int, source: str | None, target: str | None
+    ) -> Exchange:
+        fields = {"text": text, "prefix": prefix, "count": count, "source": source, "target": target}
+        return (yield from self._translations("alternatives", fields))
 
-    def _known(self) -> Talk:
-        said = yield from asked(Ask("GET", "/api/v1/models"), self._tries)
-        return [tuple(pair) for pair in said["directions"]]
+    def _directions_exchange(self) -> Exchange:
+        body = yield from send_with_retries(HttpRequest("GET", "/api/v1/models"), self._tries)
+        return [tuple(direction) for direction in body["directions"]]
 
-    def _request(self, ask: Ask) -> dict[str, Any]:
-        """For httpx."""
-        return {"method": ask.method, "url": self._url + ask.path, "json": ask.body, "headers": self._headers}
+    def _translations(self, route: str, fields: dict[str, Any]) -> Exchange:
+        body = yield from send_with_retries(HttpRequest("POST", f"/api/v1/{route}", fields), self._tries)
+        return [parse_translation(each) for each in body["translations"]]
+
+    def _httpx_arguments(self, request: HttpRequest) -> dict[str, Any]:
+        url = self._url + request.path
+        return {"method": request.method, "url": url, "json": request.body, "headers": self._headers}
 
 
-def _answer(response: Any) -> Answer:
+def _parse_response(response: Any) -> HttpResponse:
     try:
         body = response.json()
     except ValueError:
         body = None
-    after = response.headers.get("retry-after", "")
-    return Answer(response.status_code, body, float(after) if after.isdigit() else 0.0)
+    retry_after = response.headers.get("retry-after", "")
+    return HttpResponse(response.status_code, body, float(retry_after) if retry_after.isdigit() else 0.0)
 
 
-def _httpx() -> Any:
+def _import_httpx() -> Any:
     try:
         import httpx
     except ModuleNotFoundError:
@@ -147,37 +155,42 @@ def _httpx() -> Any:
     return httpx
 
 
-class Client(_Asker):
-    """`Translator`, at a server; open it once and use it from as many threads as you like."""
+class Client(_Exchanges):
+    """Translates on a server, with the methods of `Translator`. Any number of threads can share one client."""
 
-    def __init__(self, url: str = HERE, key: str = "", timeout: float = 60.0, tries: int = 5) -> None:
+    def __init__(self, url: str = DEFAULT_URL, key: str = "", timeout: float = 60.0, tries: int = 5) -> None:
         super().__init__(url, key, tries)
-        self._http = _httpx().Client(timeout=timeout)
+        self._http = _import_httpx().Client(timeout=timeout)
 
     @property
     def directions(self) -> list[tuple[str, str]]:
-        return self._run(self._known())
+        """Source and target language of each direction that the server translates."""
+        return self._run(self._directions_exchange())
 
     def translate(
         self, text: str, source: str | None = None, target: str | None = None,
         options: TranslateOptions | None = None, glossary: Glossary | None = None, details: bool = False,
     ) -> Translation:  # fmt: skip
-        """`details`: with tokens and alignment, which are empty otherwise."""
+        """Translate a text. Tokens and alignment are empty unless `details` is true."""
         return self.translate_batch([text], source, target, options, glossary, details)[0]
 
     def translate_batch(
         self, texts: Sequence[str], source: str | None = None, target: str | None = None,
         options: TranslateOptions | None = None, glossary: Glossary | None = None, details: bool = False,
     ) -> list[Translation]:  # fmt: skip
-        return self._run(self._batch(texts, fields(source, target, options, glossary), details))
+        """Return the translations in the order of the texts."""
+        fields = request_fields(source, target, options, glossary)
+        return self._run(self._translate_exchange(texts, fields, details))
 
     def score(self, text: str, translation: str, source: str | None = None, target: str | None = None) -> Translation:
-        return self._run(self._score(text, translation, source, target))[0]
+        """Return a given translation with the score and the tokens that the model gives it."""
+        return self._run(self._score_exchange(text, translation, source, target))[0]
 
     def alternatives(
         self, text: str, prefix: str = "", count: int = 5, source: str | None = None, target: str | None = None
     ) -> list[Translation]:
-        return self._run(self._alternatives(text, prefix, count, source, target))
+        """Return translations that begin with the prefix, each with a different next word."""
+        return self._run(self._alternatives_exchange(text, prefix, count, source, target))
 
     def close(self) -> None:
         self._http.close()
@@ -190,33 +203,33 @@ class Client(_Asker):
     ) -> None:
         self.close()
 
-    def _run(self, talk: Talk) -> Any:
-        answer = None
+    def _run(self, exchange: Exchange) -> Any:
+        response: HttpResponse | None = None
         try:
             while True:
-                step = talk.send(answer)
-                if isinstance(step, Wait):
+                step = exchange.send(response)
+                if isinstance(step, Pause):
                     time.sleep(step.seconds)
-                answer = None if isinstance(step, Wait) else self._send(step)
-        except StopIteration as done:
-            return done.value
+                response = None if isinstance(step, Pause) else self._send(step)
+        except StopIteration as end:
+            return end.value
 
-    def _send(self, ask: Ask) -> Answer:
+    def _send(self, request: HttpRequest) -> HttpResponse:
         try:
-            return _answer(self._http.request(**self._request(ask)))
-        except _httpx().TransportError:
-            return NOTHING
+            return _parse_response(self._http.request(**self._httpx_arguments(request)))
+        except _import_httpx().TransportError:
+            return NO_RESPONSE
 
 
-class AsyncClient(_Asker):
-    """The same, awaited."""
+class AsyncClient(_Exchanges):
+    """Translates on a server, with the methods of `Client` as coroutines."""
 
-    def __init__(self, url: str = HERE, key: str = "", timeout: float = 60.0, tries: int = 5) -> None:
+    def __init__(self, url: str = DEFAULT_URL, key: str = "", timeout: float = 60.0, tries: int = 5) -> None:
         super().__init__(url, key, tries)
-        self._http = _httpx().AsyncClient(timeout=timeout)
+        self._http = _import_httpx().AsyncClient(timeout=timeout)
 
     async def directions(self) -> list[tuple[str, str]]:
-        return await self._run(self._known())
+        return await self._run(self._directions_exchange())
 
     async def translate(
         self, text: str, source: str | None = None, target: str | None = None,
@@ -228,17 +241,19 @@ class AsyncClient(_Asker):
         self, texts: Sequence[str], source: str | None = None, target: str | None = None,
         options: TranslateOptions | None = None, glossary: Glossary | None = None, details: bool = False,
     ) -> list[Translation]:  # fmt: skip
-        return await self._run(self._batch(texts, fields(source, target, options, glossary), details))
+        return await self._run(
+            self._translate_exchange(texts, request_fields(source, target, options, glossary), details)
+        )
 
     async def score(
         self, text: str, translation: str, source: str | None = None, target: str | None = None
     ) -> Translation:
-        return (await self._run(self._score(text, translation, source, target)))[0]
+        return (await self._run(self._score_exchange(text, translation, source, target)))[0]
 
     async def alternatives(
         self, text: str, prefix: str = "", count: int = 5, source: str | None = None, target: str | None = None
     ) -> list[Translation]:
-        return await self._run(self._alternatives(text, prefix, count, source, target))
+        return await self._run(self._alternatives_exchange(text, prefix, count, source, target))
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -251,19 +266,19 @@ class AsyncClient(_Asker):
     ) -> None:
         await self.close()
 
-    async def _run(self, talk: Talk) -> Any:
-        answer = None
+    async def _run(self, exchange: Exchange) -> Any:
+        response: HttpResponse | None = None
         try:
             while True:
-                step = talk.send(answer)
-                if isinstance(step, Wait):
+                step = exchange.send(response)
+                if isinstance(step, Pause):
                     await asyncio.sleep(step.seconds)
-                answer = None if isinstance(step, Wait) else await self._send(step)
-        except StopIteration as done:
-            return done.value
+                response = None if isinstance(step, Pause) else await self._send(step)
+        except StopIteration as end:
+            return end.value
 
-    async def _send(self, ask: Ask) -> Answer:
+    async def _send(self, request: HttpRequest) -> HttpResponse:
         try:
-            return _answer(await self._http.request(**self._request(ask)))
-        except _httpx().TransportError:
-            return NOTHING
+            return _parse_response(await self._http.request(**self._httpx_arguments(request)))
+        except _import_httpx().TransportError:
+            return NO_RESPONSE

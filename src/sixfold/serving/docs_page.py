@@ -1,4 +1,4 @@
-"""The interface for people to read, made from its OpenAPI description; no script, nothing from elsewhere."""
+"""The HTTP interface as a page for people, made from the OpenAPI description. It has no scripts and loads nothing."""
 
 from __future__ import annotations
 
@@ -8,35 +8,37 @@ from typing import Any
 from sixfold.reports.page import Section, code, paragraph, render, table
 
 
-def interface_page(openapi: dict[str, Any]) -> str:
-    """Every route: what it does, what it takes, what it answers."""
+def docs_page(openapi: dict[str, Any]) -> str:
+    """Return an HTML page with a section for each route: what it does, its fields, and its responses."""
     schemas = openapi.get("components", {}).get("schemas", {})
     sections = []
     for path, methods in openapi["paths"].items():
-        for method, about in methods.items():
-            parts = [paragraph(about.get("description", ""))]
-            for kind, content in about.get("requestBody", {}).get("content", {}).items():
-                fields = described(content.get("schema", {}), schemas)
-                parts += [paragraph(f"Takes {kind}"), table(["field", "type", ""], fields)]
-            answers = [[status, each.get("description", "")] for status, each in about["responses"].items()]
-            sections.append(Section(f"{method.upper()} {path}", [*parts, table(["status", ""], answers)]))
-    machine = paragraph("For programs: /openapi.json")
+        for method, operation in methods.items():
+            parts = [paragraph(operation.get("description", ""))]
+            for media_type, content in operation.get("requestBody", {}).get("content", {}).items():
+                rows = field_rows(content.get("schema", {}), schemas)
+                parts += [paragraph(f"Request: {media_type}"), table(["field", "type", ""], rows)]
+            responses = [[status, each.get("description", "")] for status, each in operation["responses"].items()]
+            sections.append(Section(f"{method.upper()} {path}", [*parts, table(["status", ""], responses)]))
+    for_programs = paragraph("For programs: /openapi.json")
     example = code("curl -d '{\"texts\": [\"机器学习很有趣\"]}' -H 'Content-Type: application/json' /api/v1/translate")
     return render(
-        "Interface", f"Sixfold {openapi['info']['version']}", [Section("Start", [machine, example]), *sections]
+        "HTTP interface",
+        f"Sixfold {openapi['info']['version']}",
+        [Section("Start", [for_programs, example]), *sections],
     )
 
 
-def described(schema: dict[str, Any], schemas: dict[str, Any]) -> list[list[str]]:
-    """Name, type, and what is said of each field."""
-    named = schemas.get(schema.get("$ref", "").rpartition("/")[2], schema)
-    required = named.get("required", [])
+def field_rows(schema: dict[str, Any], schemas: dict[str, Any]) -> list[list[str]]:
+    """Return a row for each field of a schema: its name, its type, and its default and description."""
+    resolved = schemas.get(schema.get("$ref", "").rpartition("/")[2], schema)
+    required = resolved.get("required", [])
     rows = []
-    for name, its in named.get("properties", {}).items():
-        kinds = [its.get("type") or str(each.get("type", "object")) for each in its.get("anyOf", [its])]
+    for name, field in resolved.get("properties", {}).items():
+        types = [field.get("type") or str(each.get("type", "object")) for each in field.get("anyOf", [field])]
         default = (
-            "required" if name in required else f"default {json.dumps(its['default'])}" if "default" in its else ""
+            "required" if name in required else f"default {json.dumps(field['default'])}" if "default" in field else ""
         )
-        said = ", ".join(filter(None, (default, its.get("description", ""))))
-        rows.append([name, " or ".join(map(str, kinds)), said])
+        remarks = ". ".join(filter(None, (default, field.get("description", ""))))
+        rows.append([name, " or ".join(map(str, types)), remarks])
     return rows

@@ -1,74 +1,100 @@
-"""The explorer's routes, /api/v1/explore: a sentence in, and every number that the model made of it."""
+"""The explorer's routes, /api/v1/explore: every number of a forward pass, and the parts of the model itself."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request, Response
 
+from sixfold import tensorfile
+from sixfold.config import to_dict
 from sixfold.explorer.beam import free_run, search_tree
+from sixfold.explorer.embeddings import neighbours, pca_projection, similar, similar_sentences
 from sixfold.explorer.explore import Explorer
 from sixfold.explorer.heads import Head
 from sixfold.explorer.influence import aligners, influence
+from sixfold.explorer.forward import position_table
+from sixfold.explorer.masks import batch_masks
 from sixfold.explorer.merges import merge_stages
 from sixfold.explorer.trace import Trace, step_to_dict
-from sixfold.serving.admission import Desk
-from sixfold.serving.api import REFUSALS
-from sixfold.serving.explorer_schema import ArraysAsked, BeamAsked, ExploreAsked
-from sixfold.serving.responses import Json
+from sixfold.modelfile import ModelFile
+from sixfold.serving.admission import Admission
+from sixfold.serving.api import ERROR_RESPONSES
+from sixfold.serving.explorer_schema import (
+    ArraysRequest,
+    BeamRequest,
+    ExploreRequest,
+    MasksRequest,
+    ModelRequest,
+    NeighboursRequest,
+    PlaneRequest,
+    PositionsRequest,
+    SimilarRequest,
+)
+from sixfold.serving.responses import JsonResponse
+from sixfold.tensorfile import Tensor
+from sixfold.translation.direction import Direction
+from sixfold.weights import counts, shapes
 
-BINARY: dict[int | str, dict[str, Any]] = {
-    **REFUSALS, 200: {"content": {"application/octet-stream": {}}, "description": "a safetensors file"},
+BINARY_RESPONSES: dict[int | str, dict[str, Any]] = {
+    **ERROR_RESPONSES, 200: {"content": {"application/octet-stream": {}}, "description": "A safetensors file."},
 }  # fmt: skip
+MAX_MASK_TOKENS = 128  # tokens of a text whose masks are returned, because a mask has a cell for each pair of tokens
 Result = TypeVar("Result")
 
 
-def traced(explorer: Explorer, asked: ExploreAsked) -> Trace:
-    heads = [Head.parse(name) for name in asked.off]
-    return explorer.explore(asked.text, asked.translation, asked.source, asked.target, heads, asked.model)
+def explore_sentence(explorer: Explorer, body: ExploreRequest) -> Trace:
+    heads = [Head.parse(name) for name in body.off]
+    return explorer.explore(body.text, body.translation, body.source, body.target, heads, body.model)
 
 
-class Explore:
-    """The routes. Nothing is kept for a client: each says the sentence again, and the last ones are remembered."""
+class SentenceRoutes:
+    """The routes about one sentence. Their docstrings are their descriptions in OpenAPI.
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk, self._service = desk, desk.service
+    The server keeps no state for a client: every request has the whole sentence, and recent traces are cached.
+    """
 
-    async def explore(self, asked: ExploreAsked, request: Request) -> Json:
-        """Pieces, steps with their likeliest choices, and the names and shapes of all arrays."""
-        return Json(await self._of_trace(asked, request, lambda trace: trace.to_dict(asked.top)))
+    def __init__(self, admission: Admission) -> None:
+        self._admission, self._service = admission, admission.service
 
-    async def arrays(self, asked: ArraysAsked, request: Request) -> Response:
-        """Arrays by name."""
-        data = await self._of_trace(asked, request, lambda trace: trace.safetensors(asked.names, asked.half, asked.row))
+    async def explore(self, body: ExploreRequest, request: Request) -> JsonResponse:
+        """Return the tokens, the steps with their most likely tokens, and the names and shapes of all arrays."""
+        return JsonResponse(await self._with_trace(body, request, lambda trace: trace.to_dict(body.top)))
+
+    async def arrays(self, body: ArraysRequest, request: Request) -> Response:
+        """Return arrays of the forward pass by name, as a safetensors file."""
+        data = await self._with_trace(body, request, lambda trace: trace.safetensors(body.names, body.half, body.row))
         return Response(data, media_type="application/octet-stream")
 
-    async def beam(self, asked: BeamAsked, request: Request) -> Json:
-        """The beam search as a tree: what was kept at each step, what was not, and what has ended."""
-        return Json(await self._of_trace(asked, request, lambda trace: search_tree(trace, asked.beam).to_dict()))
+    async def beam(self, body: BeamRequest, request: Request) -> JsonResponse:
+        """Return the beam search as a tree: the hypotheses kept and dropped at each step, and the finished ones."""
+        return JsonResponse(
+            await self._with_trace(body, request, lambda trace: search_tree(trace, body.beam).to_dict())
+        )
 
-    async def free(self, asked: ExploreAsked, request: Request) -> Json:
-        """What the model writes when it reads its own words: the likeliest piece at each step."""
+    async def free(self, body: ExploreRequest, request: Request) -> JsonResponse:
+        """Decode greedily: at each step the model reads the tokens that it has written itself."""
 
         def run(trace: Trace) -> dict[str, Any]:
-            steps = free_run(trace, asked.top)
+            steps = free_run(trace, body.top)
             return {"steps": [step_to_dict(step) for step in steps]}
 
-        return Json(await self._of_trace(asked, request, run))
+        return JsonResponse(await self._with_trace(body, request, run))
 
-    async def aligners(self, asked: ExploreAsked, request: Request) -> Json:
-        """Which heads look where a word comes from: measured by hiding each piece of the source in turn."""
+    async def aligners(self, body: ExploreRequest, request: Request) -> JsonResponse:
+        """Measure which heads align words, by hiding each token of the source in turn."""
 
         def measure(trace: Trace) -> dict[str, Any]:
-            falls = influence(trace)
-            found = [{**each._asdict(), "head": str(each.head)} for each in aligners(trace, falls)]
-            return {"aligners": found, "influence": falls.tolist()}
+            changes = influence(trace)
+            heads = [{**each._asdict(), "head": str(each.head)} for each in aligners(trace, changes)]
+            return {"aligners": heads, "influence": changes.tolist()}
 
-        return Json(await self._of_trace(asked, request, measure))
+        return JsonResponse(await self._with_trace(body, request, measure))
 
-    async def merge_stages(self, asked: ExploreAsked, request: Request) -> Json:
-        """How both texts became pieces, merge by merge."""
+    async def merges(self, body: ExploreRequest, request: Request) -> JsonResponse:
+        """Return how the tokeniser splits both texts, merge by merge."""
 
         def split(trace: Trace) -> dict[str, Any]:
             sides = {"source": trace.text, "target": trace.translation}
@@ -76,18 +102,102 @@ class Explore:
                 side: [each._asdict() for each in merge_stages(trace.tokenizer, text)] for side, text in sides.items()
             }
 
-        return Json(await self._of_trace(asked, request, split))
+        return JsonResponse(await self._with_trace(body, request, split))
 
-    async def _of_trace(self, asked: ExploreAsked, request: Request, work: Callable[[Trace], Result]) -> Result:
-        self._desk.admit(request, "", [asked.text, asked.translation or ""])
-        return await self._service.look(lambda explorer: work(traced(explorer, asked)))
+    async def _with_trace(self, body: ExploreRequest, request: Request, work: Callable[[Trace], Result]) -> Result:
+        self._admission.admit(request, "", [body.text, body.translation or ""])
+        return await self._service.run_with_explorer(lambda explorer: work(explore_sentence(explorer, body)))
 
 
-def make_explore(desk: Desk) -> APIRouter:
-    """Ready to be put into an application."""
-    explore, routes = Explore(desk), APIRouter(prefix="/api/v1/explore", tags=["explorer"])
-    routes.add_api_route("", explore.explore, methods=["POST"], responses=REFUSALS)
-    routes.add_api_route("/arrays", explore.arrays, methods=["POST"], response_class=Response, responses=BINARY)
+class ModelRoutes:
+    """The routes about the model itself. Their docstrings are their descriptions in OpenAPI."""
+
+    def __init__(self, admission: Admission) -> None:
+        self._admission, self._service = admission, admission.service
+
+    async def masks(self, body: MasksRequest, request: Request) -> JsonResponse:
+        """Return the padding mask and the causal mask of a batch of texts."""
+
+        def make(direction: Direction) -> dict[str, Any]:
+            eos = direction.engine.config.eos
+            return batch_masks(direction.tokenizer, body.texts, direction.tag, eos=eos, max_pieces=MAX_MASK_TOKENS).to_dict()
+
+        return JsonResponse(await self._with_direction(body, request, body.texts, make))
+
+    async def positions(self, body: PositionsRequest, request: Request) -> Response:
+        """Return the position table that is added to the embeddings, and the inner products of its rows."""
+
+        def make(direction: Direction) -> bytes:
+            table = position_table(direction.file, body.length)
+            tensors = {"table": Tensor.of(table), "products": Tensor.of(table @ table.T)}
+            return b"".join(tensorfile.packed(tensors, {})[1])
+
+        data = await self._with_direction(body, request, [], make)
+        return Response(data, media_type="application/octet-stream")
+
+    async def similar(self, body: SimilarRequest, request: Request) -> JsonResponse:
+        """Return the cosine similarity of two words or of two sentences."""
+        measure = similar_sentences if body.sentences else similar
+        texts = [body.one, body.other]
+        cosine = await self._with_direction(body, request, texts, lambda direction: measure(direction.file, *texts))
+        return JsonResponse({"cosine": cosine})
+
+    async def neighbours(self, body: NeighboursRequest, request: Request) -> JsonResponse:
+        """List the tokens whose embeddings are nearest to the embedding of a word."""
+
+        def find(direction: Direction) -> dict[str, Any]:
+            nearest = neighbours(direction.file, body.word, body.count)
+            return {"neighbours": [each._asdict() for each in nearest]}
+
+        return JsonResponse(await self._with_direction(body, request, [body.word], find))
+
+    async def plane(self, body: PlaneRequest, request: Request) -> JsonResponse:
+        """Place words on a map: the first two principal components of their embeddings."""
+
+        def project(direction: Direction) -> dict[str, Any]:
+            points = pca_projection(direction.file, body.words).tolist()
+            return {"points": [{"text": word, "x": x, "y": y} for word, (x, y) in zip(body.words, points, strict=True)]}
+
+        return JsonResponse(await self._with_direction(body, request, body.words, project))
+
+    async def shapes(self, body: ModelRequest, request: Request) -> JsonResponse:
+        """Return the configuration of a model, the number of parameters of each part, and the shapes of the weights."""
+        facts = await self._with_direction(body, request, [], lambda direction: describe_parameters(direction.file))
+        return JsonResponse(facts)
+
+    async def _with_direction(
+        self, body: ModelRequest, request: Request, texts: list[str], work: Callable[[Direction], Result]
+    ) -> Result:
+        self._admission.admit(request, "", texts)
+        first_text = texts[0] if texts else ""
+        return await self._service.run_with_explorer(
+            lambda explorer: work(explorer.direction(first_text, body.source, body.target, body.model))
+        )
+
+
+def describe_parameters(model: ModelFile) -> dict[str, Any]:
+    config = model.config.model
+    weights = shapes(config)
+    return {
+        "name": model.name, "config": to_dict(model.config)["model"],
+        "total": sum(map(math.prod, weights.values())),
+        "parts": [{"name": part, "count": count} for part, count in counts(config).items()],
+        "weights": [
+            {"name": name, "shape": list(shape), "count": math.prod(shape)} for name, shape in weights.items()
+        ],
+    }  # fmt: skip
+
+
+def explorer_router(admission: Admission) -> APIRouter:
+    """Return a router with the routes of /api/v1/explore."""
+    router = APIRouter(prefix="/api/v1/explore", tags=["explorer"])
+    sentence, model = SentenceRoutes(admission), ModelRoutes(admission)
+    binary: dict[str, Any] = {"methods": ["POST"], "response_class": Response, "responses": BINARY_RESPONSES}
+    router.add_api_route("", sentence.explore, methods=["POST"], responses=ERROR_RESPONSES)
+    router.add_api_route("/arrays", sentence.arrays, **binary)
     for name in ("beam", "free", "aligners", "merges"):
-        routes.add_api_route(f"/{name}", getattr(explore, name), methods=["POST"], responses=REFUSALS)
-    return routes
+        router.add_api_route(f"/{name}", getattr(sentence, name), methods=["POST"], responses=ERROR_RESPONSES)
+    router.add_api_route("/positions", model.positions, **binary)
+    for name in ("masks", "similar", "neighbours", "plane", "shapes"):
+        router.add_api_route(f"/{name}", getattr(model, name), methods=["POST"], responses=ERROR_RESPONSES)
+    return router

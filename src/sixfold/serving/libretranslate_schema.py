@@ -1,4 +1,4 @@
-"""LibreTranslate's interface as OpenAPI describes it; its routes read their fields themselves, from three places."""
+"""The OpenAPI description of LibreTranslate's routes, which read their fields from JSON, forms or the query string."""
 
 from __future__ import annotations
 
@@ -7,96 +7,124 @@ from typing import Any
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from sixfold.serving.schema import Refused
+from sixfold.serving.schema import ErrorResponse
 
 
-class Detected(BaseModel):
+class DetectedLanguage(BaseModel):
+    """A detected language, and the confidence from 0 to 100."""
+
     confidence: float
     language: str
 
 
-class LibreTranslated(BaseModel):
-    translatedText: str | list[str]  # noqa: N815 -- the name is theirs
+class LibreTranslateResponse(BaseModel):
+    """The translation of a text. If the request has a list of texts, the fields are lists too."""
+
+    translatedText: str | list[str]  # noqa: N815 -- the name of the interface
     alternatives: list[str] | list[list[str]] | None = None
-    detectedLanguage: Detected | list[Detected] | None = None  # noqa: N815
+    detectedLanguage: DetectedLanguage | list[DetectedLanguage] | None = None  # noqa: N815
 
 
-class LibreLanguage(BaseModel):
+class LanguageResponse(BaseModel):
+    """A language and the codes of the languages that it can be translated into."""
+
     code: str
     name: str
     targets: list[str]
 
 
-class Health(BaseModel):
+class HealthResponse(BaseModel):
+    """The state of the server."""
+
     status: str
 
 
-class Success(BaseModel):
+class SuggestResponse(BaseModel):
+    """Whether the suggestion was saved."""
+
     success: bool
 
 
-class TranslatedFile(BaseModel):
+class TranslateFileResponse(BaseModel):
+    """Where the translated file can be fetched."""
+
     translatedFileUrl: str  # noqa: N815
 
 
 TEXT = {"type": "string"}
-LANGUAGES = {"source": {**TEXT, "example": "auto"}, "target": {**TEXT, "example": "en"}}
-KEY = {"api_key": TEXT}
+SOURCE_HELP = "Language of the text, or auto to detect it."
+TARGET_HELP = "Language to translate into."
+LANGUAGES = {
+    "source": {**TEXT, "example": "auto", "description": SOURCE_HELP},
+    "target": {**TEXT, "example": "en", "description": TARGET_HELP},
+}
+API_KEY = {"api_key": {**TEXT, "description": "API key, if the server needs one."}}
+QUERY = {"oneOf": [TEXT, {"type": "array", "items": TEXT}], "description": "A text, or in JSON a list of texts."}
+JSON_OR_FORM = ("application/json", "application/x-www-form-urlencoded")
 
 
-def _body(required: list[str], properties: dict[str, Any], kinds: tuple[str, ...]) -> dict[str, Any]:
+def _request_body(required: list[str], properties: dict[str, Any], media_types: tuple[str, ...]) -> dict[str, Any]:
     schema = {"type": "object", "required": required, "properties": properties}
-    return {"requestBody": {"required": True, "content": {kind: {"schema": schema} for kind in kinds}}}
+    content = {media_type: {"schema": schema} for media_type in media_types}
+    return {"requestBody": {"required": True, "content": content}}
 
 
-def _refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    return {status: {"model": Refused} for status in statuses}
+def _error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    return {status: {"model": ErrorResponse} for status in statuses}
 
 
-BOTH = ("application/json", "application/x-www-form-urlencoded")
-COMMON = _refusals(400, 403, 408, 413, 429, 503, 504)
-QUERY = {"oneOf": [TEXT, {"type": "array", "items": TEXT}]}
+COMMON_ERRORS = _error_responses(400, 403, 408, 413, 429, 503, 504)
 
-SCHEMAS: dict[str, dict[str, Any]] = {
+# Arguments of `add_api_route` for each route.
+ROUTE_SETTINGS: dict[str, dict[str, Any]] = {
     "translate": {
-        "response_model": LibreTranslated,
-        "responses": COMMON,
-        "openapi_extra": _body(
+        "response_model": LibreTranslateResponse,
+        "responses": COMMON_ERRORS,
+        "openapi_extra": _request_body(
             ["q", "source", "target"],
             {
                 "q": QUERY,
                 **LANGUAGES,
-                "format": {"enum": ["text", "html"]},
-                "alternatives": {"type": "integer", "minimum": 0},
-                **KEY,
+                "format": {"enum": ["text", "html"], "description": "Whether the text is plain text or HTML."},
+                "alternatives": {"type": "integer", "minimum": 0, "description": "Number of other translations."},
+                **API_KEY,
             },
-            BOTH,
+            JSON_OR_FORM,
         ),
     },
     "detect": {
-        "response_model": list[Detected],
-        "responses": COMMON,
-        "openapi_extra": _body(["q"], {"q": QUERY, **KEY}, BOTH),
+        "response_model": list[DetectedLanguage],
+        "responses": COMMON_ERRORS,
+        "openapi_extra": _request_body(["q"], {"q": QUERY, **API_KEY}, JSON_OR_FORM),
     },
-    "languages": {"response_model": list[LibreLanguage]},
-    "health": {"response_model": Health},
+    "languages": {"response_model": list[LanguageResponse]},
+    "health": {"response_model": HealthResponse},
     "settings": {"response_model": dict[str, Any]},
     "suggest": {
-        "response_model": Success,
-        "responses": COMMON,
-        "openapi_extra": _body(["q", "s", "source", "target"], {"q": TEXT, "s": TEXT, **LANGUAGES, **KEY}, BOTH),
+        "response_model": SuggestResponse,
+        "responses": COMMON_ERRORS,
+        "openapi_extra": _request_body(
+            ["q", "s", "source", "target"],
+            {
+                "q": {**TEXT, "description": "The source text."},
+                "s": {**TEXT, "description": "The better translation."},
+                **LANGUAGES,
+                **API_KEY,
+            },
+            JSON_OR_FORM,
+        ),
     },
     "translate_file": {
-        "response_model": TranslatedFile,
-        "responses": COMMON,
-        "openapi_extra": _body(
+        "response_model": TranslateFileResponse,
+        "responses": COMMON_ERRORS,
+        "openapi_extra": _request_body(
             ["file", "source", "target"],
-            {"file": {**TEXT, "format": "binary"}, **LANGUAGES, **KEY},
+            {"file": {**TEXT, "format": "binary", "description": "The document."}, **LANGUAGES, **API_KEY},
             ("multipart/form-data",),
         ),
     },
     "download_file": {
-        "responses": {200: {"content": {"application/octet-stream": {}}}, **_refusals(404)},
+        "responses": {200: {"content": {"application/octet-stream": {}}}, **_error_responses(404)},
         "response_class": Response,
     },
 }

@@ -1,4 +1,4 @@
-"""What the server counts, in the text format that Prometheus reads."""
+"""Counters, gauges and histograms of the server, in the text format that Prometheus reads."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from collections import Counter
 from collections.abc import Iterator
 
 METHODS = frozenset(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"])
-STATIC = "/static/"
+STATIC_ROUTE = "/static/"
+# Upper bounds of the histograms' buckets.
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 TEXTS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
 
 
 def method_label(method: str) -> str:
-    """The method of a request; all that clients invent are counted together."""
+    """Return the method of a request; methods that clients invent share the label `other`."""
     return method if method in METHODS else "other"
 
 
 def route_label(route: str) -> str:
-    """The route of a request; the files of the page are counted together."""
-    return STATIC if route.startswith(STATIC) else route
+    """Return the route of a request; the files of the web page share one label."""
+    return STATIC_ROUTE if route.startswith(STATIC_ROUTE) else route
 
 
 class Histogram:
-    """How many values were at most so large."""
+    """Counts values by the first of the upper bounds that is not below them."""
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self.bounds = bounds
@@ -35,30 +36,31 @@ class Histogram:
         self.total += value
 
     def lines(self, name: str) -> Iterator[str]:
-        so_far = 0
+        """Yield the lines of the text format: cumulative counts, the sum, and the number of values."""
+        cumulative = 0
         for bound, count in zip((*map(str, self.bounds), "+Inf"), self.counts, strict=True):
-            so_far += count
-            yield f'{name}_bucket{{le="{bound}"}} {so_far}'
+            cumulative += count
+            yield f'{name}_bucket{{le="{bound}"}} {cumulative}'
         yield f"{name}_sum {self.total:.6f}"
-        yield f"{name}_count {so_far}"
+        yield f"{name}_count {cumulative}"
 
 
 class Metrics:
-    """Of one server since it was started."""
+    """The metrics of one server since its start."""
 
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, str, int]] = Counter()  # method, route, status
         self.latency = Histogram(SECONDS)
         self.batch = Histogram(TEXTS)
         self.counts: Counter[str] = Counter()
-        self.levels: dict[str, float] = {}
+        self.gauges: dict[str, float] = {}
 
-    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+    def record_request(self, method: str, route: str, status: int, seconds: float) -> None:
         self.requests[method, route, status] += 1
         self.latency.add(seconds)
 
     def text(self) -> str:
-        """All of it."""
+        """Return all metrics in Prometheus's text format."""
         lines = ["# TYPE sixfold_requests_total counter"]
         for (method, route, status), count in sorted(self.requests.items()):
             labels = f'method="{method}",route="{route}",status="{status}"'
@@ -67,6 +69,6 @@ class Metrics:
             lines += [f"# TYPE sixfold_{name} histogram", *histogram.lines(f"sixfold_{name}")]
         for name, count in sorted(self.counts.items()):
             lines += [f"# TYPE sixfold_{name}_total counter", f"sixfold_{name}_total {count}"]
-        for name, level in sorted(self.levels.items()):
-            lines += [f"# TYPE sixfold_{name} gauge", f"sixfold_{name} {level:g}"]
+        for name, value in sorted(self.gauges.items()):
+            lines += [f"# TYPE sixfold_{name} gauge", f"sixfold_{name} {value:g}"]
         return "\n".join(lines) + "\n"

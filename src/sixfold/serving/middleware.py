@@ -1,4 +1,4 @@
-"""What every request passes: its body whole and not too large, its headers, its deadline, and a line in the log."""
+"""What every request passes through: reading its body, security headers, a deadline, and one line in the log."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sixfold.serving.metrics import Metrics, method_label, route_label
 from sixfold.serving.options import ServeOptions
-from sixfold.serving.responses import Refusal
+from sixfold.serving.responses import HttpError
 
-SECURITY = {
+SECURITY_HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; "
     "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -27,149 +27,152 @@ SECURITY = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-LARGE = ("/translate_file",)
-STREAMED = "/api/v1/translate/stream"
-SMALL = 16_384  # bytes of a body that are not counted, so that small requests are answered while large ones wait
+UPLOAD_PATHS = ("/translate_file",)  # take bodies of up to `max_file` bytes instead of `max_body`
+STREAM_PATH = "/api/v1/translate/stream"  # has no deadline
+UNCOUNTED_BYTES = 16_384  # of each body, so that small requests are answered while large ones wait for memory
 
 Log = Callable[[dict[str, Any]], None]
 
 
 def log_line(values: dict[str, Any]) -> None:
-    """One object a line; nothing of what users send is in it."""
+    """Print one JSON object as a line to standard error. Logs never contain what users send."""
     print(json.dumps(values, ensure_ascii=False), file=sys.stderr, flush=True)
 
 
-class Gone(Exception):  # noqa: N818 -- nor is this a mistake
-    """The client has."""
+class ClientDisconnected(Exception):  # noqa: N818 -- it is no error of the server
+    """The client closed its connection before it had its response."""
 
 
-class Bodies:
-    """Counts the bytes that the bodies of all requests hold in memory, from their arrival until the answer."""
+class BodyMemory:
+    """Counts the bytes of all request bodies in memory, from their arrival until their responses are sent."""
 
     def __init__(self, limit: int) -> None:
-        self.limit, self.held = limit, 0
+        self.limit, self.used = limit, 0
 
     @contextmanager
-    def one(self) -> Iterator[Callable[[int], None]]:
-        """For one request: a function that is told of more bytes, and refuses them where others leave no room."""
-        own = 0
+    def reserve(self) -> Iterator[Callable[[int], None]]:
+        """Yield a function that adds bytes to one request's share; the share is freed at the end of the context.
 
-        def hold(more: int) -> None:
-            nonlocal own
-            if self.held > own and self.held + more > self.limit:
-                raise Refusal(503, "the server has too many large requests", "come back in a moment", retry_after=2)
-            own += more
-            self.held += more
+        The function raises HttpError 503 if the bodies of other requests leave too little memory.
+        """
+        share = 0
+
+        def add(count: int) -> None:
+            nonlocal share
+            if self.used > share and self.used + count > self.limit:
+                raise HttpError(503, "the server has too many large requests", "try again in a moment", retry_after=2)
+            share += count
+            self.used += count
 
         try:
-            yield hold
+            yield add
         finally:
-            self.held -= own
+            self.used -= share
 
 
-class Gate:
+class RequestMiddleware:
     """ASGI middleware around the whole application."""
 
     def __init__(self, app: ASGIApp, options: ServeOptions, metrics: Metrics, log: Log = log_line) -> None:
         self._app, self._options, self._metrics, self._log = app, options, metrics, log
-        self._bodies = Bodies(options.max_bodies)
-        self._headers = [(name.lower().encode(), value.encode()) for name, value in SECURITY.items()]
+        self._body_memory = BodyMemory(options.max_bodies)
+        self._headers = [(name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began, status = time.perf_counter(), 0
-        name = secrets.token_hex(6)
-        held = ExitStack()  # what is let go of when the answer is out
-        scope.setdefault("state", {})["held"] = held
+        start, status = time.perf_counter(), 0
+        request_id = secrets.token_hex(6)
+        cleanup = ExitStack()  # closed when the response has been sent
+        scope.setdefault("state", {})["cleanup"] = cleanup
 
-        async def answer(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                own = {key for key, _ in message["headers"]}
-                added = [pair for pair in self._headers if pair[0] not in own]
-                message["headers"] = [*message["headers"], *added, (b"x-request-id", name.encode())]
+                names = {key for key, _ in message["headers"]}
+                added = [pair for pair in self._headers if pair[0] not in names]
+                message["headers"] = [*message["headers"], *added, (b"x-request-id", request_id.encode())]
             await send(message)
 
         try:
-            body = await self._body(scope, receive, held.enter_context(self._bodies.one()))
-            await self._run(scope, body, receive, answer)
-        except Refusal as refusal:
+            body = await self._read_body(scope, receive, cleanup.enter_context(self._body_memory.reserve()))
+            await self._run(scope, body, receive, send_with_headers)
+        except HttpError as error:
             if not status:
-                await refusal.response()(scope, receive, answer)
-        except Gone:
+                await error.response()(scope, receive, send_with_headers)
+        except ClientDisconnected:
             status = status or 499
-        except Exception as error:  # ours; it has been answered with 500
+        except Exception as error:  # a bug of the server; the client has got status 500
             frame = traceback.extract_tb(error.__traceback__)[-1]
-            where = f"{Path(frame.filename).name}:{frame.lineno}"
-            scope["state"].setdefault("told", {})["fault"] = f"{type(error).__name__} in {where}"
+            location = f"{Path(frame.filename).name}:{frame.lineno}"
+            scope["state"].setdefault("log", {})["fault"] = f"{type(error).__name__} in {location}"
         finally:
-            held.close()
-            seconds = time.perf_counter() - began
+            cleanup.close()
+            seconds = time.perf_counter() - start
             method, route = method_label(scope["method"]), route_label(getattr(scope.get("route"), "path", "other"))
-            self._metrics.answered(method, route, status, seconds)
+            self._metrics.record_request(method, route, status, seconds)
             self._log({
-                "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "request": name, "method": method,
-                "route": route, "status": status, "ms": round(1000 * seconds, 1), **scope["state"].get("told", {}),
+                "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "request": request_id, "method": method,
+                "route": route, "status": status, "ms": round(1000 * seconds, 1), **scope["state"].get("log", {}),
             })  # fmt: skip
 
-    async def _body(self, scope: Scope, receive: Receive, hold: Callable[[int], None]) -> bytes:
-        """All of it, in time."""
-        most = self._options.max_file + 10_000 if scope["path"] in LARGE else self._options.max_body
-        told = dict(scope["headers"]).get(b"content-length", b"0")
-        if told.isdigit() and int(told) > most:
-            raise too_large(most)
+    async def _read_body(self, scope: Scope, receive: Receive, add_bytes: Callable[[int], None]) -> bytes:
+        """Return the whole body, or raise HttpError if it is too large or takes longer than `patience` to arrive."""
+        limit = self._options.max_file + 10_000 if scope["path"] in UPLOAD_PATHS else self._options.max_body
+        content_length = dict(scope["headers"]).get(b"content-length", b"0")
+        if content_length.isdigit() and int(content_length) > limit:
+            raise too_large(limit)
         body = bytearray()
         try:
             async with asyncio.timeout(self._options.patience):
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise Gone
-                    part = message.get("body", b"")
-                    if len(body) + len(part) > most:
-                        raise too_large(most)
-                    hold(max(0, len(body) + len(part) - SMALL) - max(0, len(body) - SMALL))
-                    body += part
+                        raise ClientDisconnected
+                    chunk = message.get("body", b"")
+                    if len(body) + len(chunk) > limit:
+                        raise too_large(limit)
+                    add_bytes(max(0, len(body) + len(chunk) - UNCOUNTED_BYTES) - max(0, len(body) - UNCOUNTED_BYTES))
+                    body += chunk
                     if not message.get("more_body"):
                         return bytes(body)
         except TimeoutError:
-            raise Refusal(408, f"the request took longer than {self._options.patience:g} s to arrive") from None
+            raise HttpError(408, f"the request took longer than {self._options.patience:g} s to arrive") from None
 
     async def _run(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
-        """Until it has answered, its time is up, or nobody listens any more."""
-        is_read = False
+        """Run the application until it has responded, the deadline has passed, or the client has disconnected."""
+        is_body_sent = False
 
-        async def replay() -> Message:
-            nonlocal is_read
-            if not is_read:
-                is_read = True
+        async def replay_body() -> Message:
+            nonlocal is_body_sent
+            if not is_body_sent:
+                is_body_sent = True
                 return {"type": "http.request", "body": body, "more_body": False}
-            return await leaving()
+            return await wait_for_disconnect()
 
-        async def leaving() -> Message:
+        async def wait_for_disconnect() -> Message:
             while (message := await receive())["type"] != "http.disconnect":
                 pass
             return message
 
-        work = asyncio.ensure_future(self._app(scope, replay, send))
-        watch = asyncio.ensure_future(leaving())
-        limit = None if scope["path"] == STREAMED else self._options.deadline
+        work = asyncio.ensure_future(self._app(scope, replay_body, send))
+        disconnect = asyncio.ensure_future(wait_for_disconnect())
+        limit = None if scope["path"] == STREAM_PATH else self._options.deadline
         try:
-            await asyncio.wait((work, watch), timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((work, disconnect), timeout=limit, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
                 work.result()
-            elif watch.done():
-                raise Gone
+            elif disconnect.done():
+                raise ClientDisconnected
             else:
-                raise Refusal(504, f"no answer within {limit:g} s", "send less at once", retry_after=1)
+                raise HttpError(504, f"no response within {limit:g} s", "send less at once", retry_after=1)
         finally:
-            for task in (work, watch):
+            for task in (work, disconnect):
                 task.cancel()
-            await asyncio.gather(work, watch, return_exceptions=True)
+            await asyncio.gather(work, disconnect, return_exceptions=True)
 
 
-def too_large(most: int) -> Refusal:
-    return Refusal(413, f"the request is larger than {most:,} bytes", "send less at once")
+def too_large(limit: int) -> HttpError:
+    return HttpError(413, f"the request is larger than {limit:,} bytes", "send less at once")

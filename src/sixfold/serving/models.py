@@ -1,4 +1,4 @@
-"""The models that a server has open; a file that changes is opened anew, and what is in work ends with the old."""
+"""The models of a server. When a file changes it is loaded again, and running requests finish with the old models."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from sixfold.errors import SixfoldError
 from sixfold.explorer.explore import Explorer
 from sixfold.translation.translator import Translator
 
-Stamp = tuple[tuple[int, int, int], ...]
+FileStamps = tuple[tuple[int, int, int], ...]  # inode, size and modification time in nanoseconds of each file
 
 
-class Opened:
-    """One translator and those who use it; it is closed when it has been replaced and the last of them has gone."""
+class LoadedModels:
+    """A translator and an explorer of the same model files, and how many requests use them.
+
+    They are closed once they have been replaced and no request uses them any more.
+    """
 
     def __init__(self, paths: Sequence[Path], threads: int | None) -> None:
         self.translator = Translator(list(paths), "cpu", threads)
@@ -35,65 +38,68 @@ class Opened:
         self.translator.close()
 
 
-class Models:
-    """What is open now. `generation` counts how often it was replaced."""
+class ReloadingModels:
+    """The models that are loaded now. `generation` counts how often they have been replaced."""
 
     def __init__(self, paths: Sequence[Path], threads: int | None = None) -> None:
         self._paths, self._threads = list(paths), threads
         self._lock = threading.Lock()
-        self._stamp = self._look()
-        self._opened = Opened(self._paths, threads)
+        self._stamps = self._read_stamps()
+        self._loaded = LoadedModels(self._paths, threads)
         self.generation = 0
 
     @contextmanager
-    def borrow(self) -> Iterator[Opened]:
-        """It stays open until it is given back."""
+    def borrow(self) -> Iterator[LoadedModels]:
+        """Yield the loaded models; they stay open until the context ends."""
         with self._lock:
-            opened = self._opened
-            opened.users += 1
+            loaded = self._loaded
+            loaded.users += 1
         try:
-            yield opened
+            yield loaded
         finally:
             with self._lock:
-                opened.users -= 1
-                is_last = opened.is_replaced and not opened.users
-            if is_last:
-                opened.close()
+                loaded.users -= 1
+                is_last_user = loaded.is_replaced and not loaded.users
+            if is_last_user:
+                loaded.close()
 
     @property
     def directions(self) -> list[tuple[str, str]]:
-        return self._opened.translator.directions
+        return self._loaded.translator.directions
 
     @property
     def cards(self) -> list[dict[str, Any]]:
-        return self._opened.cards
+        return self._loaded.cards
 
     def refresh(self) -> str:
-        """Open what has changed since the last look; what happened in a line, or nothing."""
+        """Load the models again if a file has changed since the last call, and return a message for the log.
+
+        The message is empty if nothing has changed. If the new files cannot be loaded, the old models stay in use.
+        """
         try:
-            stamp = self._look()
+            stamps = self._read_stamps()
         except OSError as error:
-            stamp = ((0, 0, error.errno or 0),)
-        if stamp == self._stamp:
+            stamps = ((0, 0, error.errno or 0),)
+        if stamps == self._stamps:
             return ""
-        self._stamp = stamp
+        self._stamps = stamps
         names = ", ".join(path.name for path in self._paths)
         try:
-            fresh = Opened(self._paths, self._threads)
+            new = LoadedModels(self._paths, self._threads)
         except (SixfoldError, OSError) as error:
-            return f"a changed model was not opened, the old one goes on: {error}"
+            return f"a changed model could not be loaded; the old one stays in use: {error}"
         with self._lock:
-            old, self._opened = self._opened, fresh
+            old, self._loaded = self._loaded, new
             old.is_replaced = True
             self.generation += 1
             is_idle = not old.users
         if is_idle:
             old.close()
-        return f"opened {names} again, as it has changed"
+        return f"loaded {names} again, because a file has changed"
 
     def close(self) -> None:
-        self._opened.close()
+        self._loaded.close()
 
-    def _look(self) -> Stamp:
-        found = [path.stat() for path in self._paths]
-        return tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in found)
+    def _read_stamps(self) -> FileStamps:
+        status = [path.stat() for path in self._paths]
+        return tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in status)

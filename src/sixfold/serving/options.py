@@ -1,4 +1,4 @@
-"""What a server may be told: addresses, models and every limit, on the command line or in a TOML file."""
+"""The settings of a server: address, models and every limit, from the command line or a TOML file."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from sixfold.errors import ConfigError
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """Sizes are in bytes, times in seconds; 0 switches a limit off where it says so."""
+    """The settings of `sixfold serve`. Sizes are in bytes and times in seconds, unless a comment says otherwise."""
 
     host: str = "127.0.0.1"
     port: int = 5000
-    models: tuple[str, ...] = ()  # files; none: the model that ships
-    threads: int = 0  # sentences in work at once; 0: as many as there are cores
-    beam: int = 4
-    pivot: bool = False  # LibreTranslate's clients are led through English where no model goes straight
-    api_key_file: str = ""  # with one, every request needs a key that is in it
-    suggestions: str = ""  # a TSV file that /suggest adds to; none: suggestions are refused
-    cors: tuple[str, ...] = ()  # origins that a browser may ask from; none: only this server's own pages
-    max_body: int = 1_000_000
-    max_file: int = 10_000_000  # that /translate_file takes; the text of a DOCX may be as large when it is unpacked
-    max_bodies: int = 64_000_000  # of all requests in memory at once; more are told to come back
-    max_characters: int = 100_000  # of all texts of a request together
-    max_texts: int = 1000  # of a request
-    max_alternatives: int = 10
-    max_connections: int = 2000  # at once; more are told to come back
-    queue: int = 400_000  # characters that may wait; what comes on top is told to come back
-    deadline: float = 60.0  # for the answer to a request
-    patience: float = 15.0  # for a client to send its request
-    requests_per_minute: int = 0  # of one key or address; 0: any number
-    concurrent: int = 0  # requests of one key or address in work; 0: any number
-    cache: int = 64_000_000  # of translations that are remembered; 0: none
-    reload: float = 2.0  # how often model files are looked at; 0: never
+    models: tuple[str, ...] = ()  # model files; empty: the model that ships with the package
+    threads: int = 0  # sentences translated at the same time; 0: the number of cores
+    beam: int = 4  # hypotheses of the beam search, for LibreTranslate's routes
+    pivot: bool = False  # LibreTranslate's routes translate through English where no model has the direction
+    api_key_file: str = ""  # file of API keys; if set, every request needs one of them
+    suggestions: str = ""  # TSV file that /suggest appends to; empty: suggestions are refused
+    cors: tuple[str, ...] = ()  # origins of other web pages that may send requests; empty: only this server's own pages
+    max_body: int = 1_000_000  # of a request
+    max_file: int = 10_000_000  # of a file for /translate_file; the unpacked text of a DOCX file may be as large
+    max_bodies: int = 64_000_000  # of all requests in memory at the same time; more get status 503
+    max_characters: int = 100_000  # of all texts of a request
+    max_texts: int = 1000  # in a request
+    max_alternatives: int = 10  # that a request to /translate may ask for
+    max_connections: int = 2000  # at the same time; more get status 503
+    queue: int = 400_000  # characters that may wait to be translated; more get status 503
+    deadline: float = 60.0  # for the response to a request; later it gets status 504
+    patience: float = 15.0  # for a client to send its request; later it gets status 408
+    requests_per_minute: int = 0  # of one key or address; 0: no limit
+    concurrent: int = 0  # requests of one key or address at the same time; 0: no limit
+    cache: int = 64_000_000  # size of the cache of translations; 0: no cache
+    reload: float = 2.0  # seconds between checks whether model files have changed; 0: no checks
 
     def __post_init__(self) -> None:
         check_types(self, "serve")
@@ -58,8 +58,8 @@ class ServeOptions:
             require(getattr(self, name) > 0, f"serve.{name}", "more than 0", getattr(self, name))
 
 
-def read_options(path: Path | None, told: dict[str, Any]) -> ServeOptions:
-    """A file's, and what the command line says instead. Paths in a file are seen from its folder."""
+def read_options(path: Path | None, overrides: dict[str, Any]) -> ServeOptions:
+    """Return the settings of a TOML file, replaced by `overrides`. Paths in the file are relative to its folder."""
     values = {} if path is None else read_toml(path)
     if path is not None:
         for name in ("models", "api_key_file", "suggestions"):
@@ -68,6 +68,6 @@ def read_options(path: Path | None, told: dict[str, Any]) -> ServeOptions:
             elif isinstance(values.get(name), list):
                 values[name] = [str(path.parent / each) for each in values[name] if isinstance(each, str)]
     try:
-        return section_from(ServeOptions, "serve", values | told)
+        return section_from(ServeOptions, "serve", values | overrides)
     except ConfigError as error:
-        raise ConfigError(f"{path}: {error}" if path and not told else str(error), error.hint) from None
+        raise ConfigError(f"{path}: {error}" if path and not overrides else str(error), error.hint) from None

@@ -1,4 +1,4 @@
-"""What our own interface takes and gives, as pydantic models: OpenAPI is made from them."""
+"""The requests and responses of /api/v1 as pydantic models. The OpenAPI description is made from them."""
 
 from __future__ import annotations
 
@@ -12,84 +12,103 @@ Text = Annotated[str, AfterValidator(replace_surrogates)]
 Language = Annotated[str, Field(max_length=35, examples=["zh"])]
 Span = tuple[int, int]
 
+SOURCE_HELP = "Language of the text. Default: detected from the script of each text."
+TARGET_HELP = "Language to translate into. Default: the one that the model translates into."
+Source = Annotated[Language | None, Field(description=SOURCE_HELP)]
+Target = Annotated[Language | None, Field(description=TARGET_HELP)]
 
-class Asked(BaseModel):
-    """Unknown fields are mistakes, and are told."""
+
+class RequestBody(BaseModel):
+    """The base of all requests. A field that does not exist is an error."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class TermAsked(Asked):
+class GlossaryTerm(RequestBody):
+    """A term of the source text and the translation that it must have."""
+
     source: Annotated[Text, Field(min_length=1, max_length=200)]
     target: Annotated[Text, Field(min_length=1, max_length=200)]
 
 
-class TranslateAsked(Asked):
-    """Texts to translate; each may be of any length, and its lines are kept."""
+class TranslateRequest(RequestBody):
+    """Texts to translate. A text may have any length, and its lines are kept."""
 
     texts: Annotated[list[Text], Field(min_length=1, examples=[["机器学习很有趣"]])]
-    source: Annotated[Language | None, Field(description="left out: told by the script of each text")] = None
-    target: Language | None = None
-    beam: Annotated[int, Field(ge=1, le=16)] = 4
-    n_best: Annotated[int, Field(ge=1, le=16)] = 1
-    prefix: Annotated[Text, Field(description="what the translation begins with")] = ""
-    split: Annotated[bool, Field(description="into sentences")] = True
-    guard: Annotated[bool, Field(description="ask again for what is plainly wrong")] = True
-    details: Annotated[bool, Field(description="tokens with probabilities, and the alignment")] = False
-    pivot: Annotated[bool, Field(description="through English where no model goes straight")] = False
-    glossary: Annotated[list[TermAsked], Field(max_length=1000)] = []
+    source: Source = None
+    target: Target = None
+    beam: Annotated[int, Field(ge=1, le=16, description="Hypotheses of the beam search. 1 is fastest.")] = 4
+    n_best: Annotated[int, Field(ge=1, le=16, description="Number of translations to return for each text.")] = 1
+    prefix: Annotated[Text, Field(description="Text that the translation must begin with.")] = ""
+    split: Annotated[bool, Field(description="Split lines into sentences before translating.")] = True
+    guard: Annotated[bool, Field(description="Translate again where the result is clearly wrong.")] = True
+    details: Annotated[bool, Field(description="Return tokens with probabilities, and the alignment.")] = False
+    pivot: Annotated[bool, Field(description="Translate through English where no model has the direction.")] = False
+    glossary: Annotated[
+        list[GlossaryTerm], Field(max_length=1000, description="Terms that must be translated as given.")
+    ] = []
 
 
-class AlternativesAsked(Asked):
-    """What may come next after the prefix."""
+class AlternativesRequest(RequestBody):
+    """A text and the beginning of its translation."""
 
-    text: Text
-    prefix: Text = ""
-    count: Annotated[int, Field(ge=1, le=16)] = 5
-    source: Language | None = None
-    target: Language | None = None
-
-
-class ScoreAsked(Asked):
-    """A translation that is given."""
-
-    text: Text
-    translation: Text
-    source: Language | None = None
-    target: Language | None = None
+    text: Annotated[Text, Field(description="The text to translate.")]
+    prefix: Annotated[Text, Field(description="The beginning of the translation.")] = ""
+    count: Annotated[int, Field(ge=1, le=16, description="Number of alternatives.")] = 5
+    source: Source = None
+    target: Target = None
 
 
-class TokenSaid(BaseModel):
+class ScoreRequest(RequestBody):
+    """A text and a translation of it that the model scores."""
+
+    text: Annotated[Text, Field(description="The source text.")]
+    translation: Annotated[Text, Field(description="The translation to score.")]
+    source: Source = None
+    target: Target = None
+
+
+class TokenResponse(BaseModel):
+    """A token of the translation: its text and span, its probability, and the span of the source it aligns to."""
+
     text: str
     span: Span
     probability: float
     source: Span
 
 
-class LinkSaid(BaseModel):
+class LinkResponse(BaseModel):
+    """A link of the word alignment: spans of characters in the translation and the source, and a weight."""
+
     target: Span
     source: Span
     weight: float
 
 
-class SentenceSaid(BaseModel):
+class SentenceResponse(BaseModel):
+    """A sentence: its spans of characters in the source and the translation."""
+
     source: Span
     target: Span
 
 
-class CandidateSaid(BaseModel):
+class AlternativeResponse(BaseModel):
+    """One of the n best translations, with its score."""
+
     text: str
     score: float
 
 
-class NoticeSaid(BaseModel):
+class WarningResponse(BaseModel):
+    """A warning about a translation: its kind, a message, and the span of the text that it is about."""
+
     kind: str
     message: str
     span: Span | None
 
 
-class TranslationSaid(BaseModel):
-    """`from` and `to` are the languages; the last three are there when details were asked for."""
+class TranslationResponse(BaseModel):
+    """A translation. `from` and `to` are languages. `tokens`, `alignment` and `sentences` need `details`."""
 
     source: str
     translation: str
@@ -97,31 +116,37 @@ class TranslationSaid(BaseModel):
     confidence: float | None
     from_: Annotated[str, Field(alias="from")]
     to: str
-    n_best: list[CandidateSaid]
-    warnings: list[NoticeSaid]
-    tokens: list[TokenSaid] | None = None
-    alignment: list[LinkSaid] | None = None
-    sentences: list[SentenceSaid] | None = None
+    n_best: list[AlternativeResponse]
+    warnings: list[WarningResponse]
+    tokens: list[TokenResponse] | None = None
+    alignment: list[LinkResponse] | None = None
+    sentences: list[SentenceResponse] | None = None
 
 
-class TranslationsSaid(BaseModel):
-    translations: list[TranslationSaid]
+class TranslationsResponse(BaseModel):
+    """The translations, in the order of the texts."""
+
+    translations: list[TranslationResponse]
 
 
-class ModelSaid(BaseModel):
+class ModelResponse(BaseModel):
+    """A model file: its name, checksum, size in bytes, and card."""
+
     name: str
     checksum: str
     bytes: int
     card: dict[str, Any]
 
 
-class ModelsSaid(BaseModel):
+class ModelsResponse(BaseModel):
+    """The directions that can be translated, and the models that are loaded."""
+
     directions: list[tuple[str, str]]
-    models: list[ModelSaid]
+    models: list[ModelResponse]
 
 
-class Refused(BaseModel):
-    """What was wrong, and perhaps what to do."""
+class ErrorResponse(BaseModel):
+    """What is wrong, and perhaps a hint how to put it right."""
 
     error: str
     hint: str | None = None

@@ -1,4 +1,4 @@
-"""What the routes ask for: translations, by way of the cache and the batcher, documents, scores, and languages."""
+"""Does the work of the routes: translations through the cache and the batcher, documents, scores, and languages."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from copy import copy
 from typing import Any, TypeVar
 
 from sixfold.explorer.explore import Explorer
-from sixfold.serving.batcher import Batcher, Full, Way
-from sixfold.serving.cache import Cache, held_bytes
+from sixfold.serving.batcher import Batcher, QueueFull, RequestOptions
+from sixfold.serving.cache import Cache, translation_bytes
 from sixfold.serving.metrics import Metrics
-from sixfold.serving.models import Models, Opened
+from sixfold.serving.models import LoadedModels, ReloadingModels
 from sixfold.serving.options import ServeOptions
-from sixfold.serving.responses import Refusal
+from sixfold.serving.responses import HttpError
 from sixfold.text.languages import SCRIPTS, count, guess_language, letters
 from sixfold.translation.cancellation import Cancelled, cancellable
 from sixfold.translation.direction import Direction
@@ -27,187 +27,211 @@ from sixfold.translation.options import TranslateOptions
 from sixfold.translation.result import Translation
 from sixfold.translation.translator import Translator
 
-PIVOT = "en"
-LOOKERS = 16  # requests to the explorer that may wait
-READERS = 4  # documents that are read or put together at once; most of their time they wait for translations
-WAITING = 64  # documents, scores and alternatives that may wait
+PIVOT_LANGUAGE = "en"
+MAX_EXPLORER_REQUESTS = 16  # that run or wait
+DOCUMENT_THREADS = 4  # documents that are read or assembled at once; most of the time they wait for translations
+MAX_JOBS = 64  # documents, scores and alternatives that run or wait
 Result = TypeVar("Result")
 
 
 class Service:
-    """Made inside of the event loop that it works in."""
+    """The work of a server. It must be created inside the event loop that uses it."""
 
-    def __init__(self, models: Models, options: ServeOptions, metrics: Metrics) -> None:
+    def __init__(self, models: ReloadingModels, options: ServeOptions, metrics: Metrics) -> None:
         self.models, self._metrics = models, metrics
         cores = options.threads or os.cpu_count() or 1
-        self.batcher = Batcher(self._translate_now, workers=2, room=max(2000, 1200 * cores), queue=options.queue)
-        self.batcher.told = metrics.batch.add
+        self.batcher = Batcher(
+            self._translate_batch, workers=2, batch_size=max(2000, 1200 * cores), max_queue=options.queue
+        )
+        self.batcher.on_batch = metrics.batch.add
         self._options = options
-        self._pool = ThreadPoolExecutor(2, thread_name_prefix="ask")  # for what is not translated in batches
-        self._reading = ThreadPoolExecutor(READERS, thread_name_prefix="document")
-        self._looking = ThreadPoolExecutor(1, thread_name_prefix="look")
-        self._lookers = 0
-        self._asking = 0
+        self._job_pool = ThreadPoolExecutor(2, thread_name_prefix="ask")  # for scores and alternatives
+        self._document_pool = ThreadPoolExecutor(DOCUMENT_THREADS, thread_name_prefix="document")
+        self._explorer_pool = ThreadPoolExecutor(1, thread_name_prefix="look")
+        self._explorer_requests = 0
+        self._jobs = 0
         self._cache: Cache[Translation] = Cache(options.cache)
         self._generation = models.generation
 
-    async def translate(self, texts: Sequence[str], way: Way, pivot: bool = False) -> list[Translation]:
-        """In their order."""
-        if pivot and self._needs_pivot(way):
-            middle = await self.translate(texts, way._replace(target=PIVOT))
-            onward = way._replace(source=PIVOT, options=TranslateOptions(way.options.beam, way.options.n_best))
-            return await self.translate([each.text for each in middle], onward)
-        if self._generation != self.models.generation:  # what another model said
+    async def translate(self, texts: Sequence[str], request: RequestOptions, pivot: bool = False) -> list[Translation]:
+        """Return the translations in the order of the texts, from the cache where it has them.
+
+        With `pivot`, a direction that no model has is translated through English.
+        """
+        if pivot and self._needs_pivot(request):
+            middle = await self.translate(texts, request._replace(target=PIVOT_LANGUAGE))
+            options = TranslateOptions(request.options.beam, request.options.n_best)
+            second = request._replace(source=PIVOT_LANGUAGE, options=options)
+            return await self.translate([each.text for each in middle], second)
+        if self._generation != self.models.generation:  # the cache holds translations of an older model
             self._generation = self.models.generation
             self._cache = Cache(self._cache.limit)
-        # What is handed out is a copy: details that are worked out later would not be counted.
-        found = {text: copy(self._cache.get(way.key(text))) for text in dict.fromkeys(texts)}
-        missing = [text for text, known in found.items() if known is None]
+        # Callers get copies: details that they compute later must not grow an entry whose size has been counted.
+        translations = {text: copy(self._cache.get(request.cache_key(text))) for text in dict.fromkeys(texts)}
+        missing = [text for text, cached in translations.items() if cached is None]
         cache = self._cache
         try:
-            fresh = await self.batcher.translate(missing, way) if missing else []
-        except Full:
+            new = await self.batcher.translate(missing, request) if missing else []
+        except QueueFull:
             raise busy() from None
-        for text, each in zip(missing, fresh, strict=True):
-            found[text] = each
-            kept = copy(each)
-            cache.put(way.key(text), kept, held_bytes(kept))
-        self._metrics.counts["target_tokens"] += self._tokens(fresh)
+        for text, translation in zip(missing, new, strict=True):
+            translations[text] = translation
+            entry = copy(translation)
+            cache.put(request.cache_key(text), entry, translation_bytes(entry))
+        self._metrics.counts["target_tokens"] += self._count_tokens(new)
         self._metrics.counts["texts"] += len(texts)
         self._metrics.counts["cache_hits"] += len(texts) - len(missing)
-        return [known for text in texts if (known := found[text]) is not None]
+        return [result for text in texts if (result := translations[text]) is not None]
 
-    def check(self, way: Way, pivot: bool = False) -> None:
-        """Refuse languages that no model here has, before any text is read."""
-        source = PIVOT if pivot and self._needs_pivot(way) else way.source
-        with self.models.borrow() as opened:
-            opened.translator.check_languages(source, way.target)
+    def check_languages(self, request: RequestOptions, pivot: bool = False) -> None:
+        """Raise RequestError if no model translates between the languages of a request."""
+        source = PIVOT_LANGUAGE if pivot and self._needs_pivot(request) else request.source
+        with self.models.borrow() as loaded:
+            loaded.translator.check_languages(source, request.target)
 
-    async def read(self, data: bytes, form: str, name: str = "document") -> dict[str, Document]:
-        """The parts of a document, in a thread that ends when nobody waits for it."""
-        most = self._options.max_file
-        return await self._ask(self._reading, lambda _: read_parts(data, form, name, max_unpacked_bytes=most))
+    async def read_document(self, data: bytes, form: str, name: str = "document") -> dict[str, Document]:
+        """Return the parts of a document. It is read in a thread, which stops if the caller is cancelled."""
+        limit = self._options.max_file
+        return await self._run_job(self._document_pool, lambda _: read_parts(data, form, name, max_unpacked_bytes=limit))
 
-    async def document(self, parts: Mapping[str, Document], data: bytes, way: Way) -> tuple[bytes, Report]:
-        """A document that has been read, translated: its sentences wait with those of other requests."""
-        loop, asked = asyncio.get_running_loop(), list[Future[list[Translation]]]()
-        is_left = False
+    async def translate_document(
+        self, parts: Mapping[str, Document], data: bytes, request: RequestOptions
+    ) -> tuple[bytes, Report]:
+        """Return the translation of a document that has been read. Its sentences share batches with other requests."""
+        loop, futures = asyncio.get_running_loop(), list[Future[list[Translation]]]()
+        is_cancelled = False
 
-        def wait_for(texts: Sequence[str], its: Way) -> list[Translation]:
-            asked.append(asyncio.run_coroutine_threadsafe(self.translate(texts, its), loop))
-            if is_left:  # while the document was put together, or between two questions
-                asked[-1].cancel()
-            return asked[-1].result()
+        def translate(texts: Sequence[str], options: RequestOptions) -> list[Translation]:
+            futures.append(asyncio.run_coroutine_threadsafe(self.translate(texts, options), loop))
+            if is_cancelled:  # since the last call, while the document was being assembled
+                futures[-1].cancel()
+            return futures[-1].result()
 
-        def work(opened: Opened) -> tuple[bytes, Report]:
-            shared: Any = Shared(opened.translator, wait_for)
-            return translate_parts(shared, parts, data, way.source, way.target, way.options, way.glossary)
+        def work(loaded: LoadedModels) -> tuple[bytes, Report]:
+            translator: Any = BatchingTranslator(loaded.translator, translate)
+            return translate_parts(
+                translator, parts, data, request.source, request.target, request.options, request.glossary
+            )
 
         try:
-            return await self._ask(self._reading, work)
-        except asyncio.CancelledError:  # nobody waits for it: the thread must not go on for hours
-            is_left = True
-            for each in asked:
-                each.cancel()
+            return await self._run_job(self._document_pool, work)
+        except asyncio.CancelledError:  # the client has left: the thread must not run on for hours
+            is_cancelled = True
+            for future in futures:
+                future.cancel()
             raise
 
-    async def ask(self, work: Callable[[Translator], Result]) -> Result:
-        """What a translator can do besides, in a thread."""
-        return await self._ask(self._pool, lambda opened: work(opened.translator))
+    async def run_with_translator(self, work: Callable[[Translator], Result]) -> Result:
+        """Run a function of the translator in a thread, outside the batches."""
+        return await self._run_job(self._job_pool, lambda loaded: work(loaded.translator))
 
-    async def _ask(self, pool: ThreadPoolExecutor, work: Callable[[Opened], Result]) -> Result:
-        if self._asking >= WAITING:
+    async def _run_job(self, pool: ThreadPoolExecutor, work: Callable[[LoadedModels], Result]) -> Result:
+        if self._jobs >= MAX_JOBS:
             raise busy()
-        self._asking += 1
+        self._jobs += 1
         try:
-            return await self._in_thread(pool, work)
+            return await self._run_in_thread(pool, work)
         finally:
-            self._asking -= 1
+            self._jobs -= 1
 
-    async def look(self, work: Callable[[Explorer], Result]) -> Result:
-        """What is inside: one at a time, as each takes seconds and memory, and apart from what translates."""
-        if self._lookers >= LOOKERS:
-            raise Refusal(503, "the explorer is busy", "come back in a moment", retry_after=2)
-        self._lookers += 1
+    async def run_with_explorer(self, work: Callable[[Explorer], Result]) -> Result:
+        """Run a function of the explorer in its own thread.
+
+        One runs at a time, because each takes seconds and much memory. Translations do not wait for it.
+        """
+        if self._explorer_requests >= MAX_EXPLORER_REQUESTS:
+            raise HttpError(503, "the explorer is busy", "try again in a moment", retry_after=2)
+        self._explorer_requests += 1
         try:
-            return await self._in_thread(self._looking, lambda opened: work(opened.explorer))
+            return await self._run_in_thread(self._explorer_pool, lambda loaded: work(loaded.explorer))
         finally:
-            self._lookers -= 1
+            self._explorer_requests -= 1
 
-    async def _in_thread(self, pool: ThreadPoolExecutor, work: Callable[[Opened], Result]) -> Result:
-        """Until it is done, or until whoever waits has left: then the thread is told to stop."""
-        is_left = threading.Event()
+    async def _run_in_thread(self, pool: ThreadPoolExecutor, work: Callable[[LoadedModels], Result]) -> Result:
+        """Run a function in a thread of the pool. If the caller is cancelled, the thread is told to stop."""
+        is_cancelled = threading.Event()
 
-        def done() -> Result:
-            if is_left.is_set():
+        def run() -> Result:
+            if is_cancelled.is_set():
                 raise Cancelled
-            with cancellable(is_left.is_set), self.models.borrow() as opened:
-                return work(opened)
+            with cancellable(is_cancelled.is_set), self.models.borrow() as loaded:
+                return work(loaded)
 
         try:
-            return await asyncio.get_running_loop().run_in_executor(pool, done)
+            return await asyncio.get_running_loop().run_in_executor(pool, run)
         finally:
-            is_left.set()
+            is_cancelled.set()
 
-    def language(self, text: str) -> tuple[str, float]:
-        """The likeliest of the known ones, and how sure that is, in percent: the share of letters that speak for it."""
-        known = list(dict.fromkeys(source for source, _ in self.models.directions))
+    def detect_language(self, text: str) -> tuple[str, float]:
+        """Return the most likely source language of the models, and a confidence from 0 to 100.
+
+        The confidence is the share of letters in the script of that language; a Han character counts as three letters.
+        """
+        sources = list(dict.fromkeys(source for source, _ in self.models.directions))
         guess = guess_language([text])
-        code = next((each for each in known if each.split("-")[0].lower() == guess), "")
+        code = next((each for each in sources if each.split("-")[0].lower() == guess), "")
         scripts = SCRIPTS.get(guess, ())
         if not code:  # another language of the same script
-            code = next((each for each in known if set(SCRIPTS.get(each, ())) & set(scripts)), "")
+            code = next((each for each in sources if set(SCRIPTS.get(each, ())) & set(scripts)), "")
         if not code or not guess:
-            return (PIVOT if PIVOT in known else known[0]), 0.0
-        spoken = count(letters(*scripts), text)
-        others = sum(1 for letter in text if letter.isalpha()) - spoken
+            return (PIVOT_LANGUAGE if PIVOT_LANGUAGE in sources else sources[0]), 0.0
+        in_script = count(letters(*scripts), text)
+        others = sum(1 for letter in text if letter.isalpha()) - in_script
         weight = 3 if "Han" in scripts else 1
-        return code, float(round(100 * weight * spoken / max(1, weight * spoken + others)))
+        return code, float(round(100 * weight * in_script / max(1, weight * in_script + others)))
 
     async def close(self) -> None:
         await self.batcher.close()
-        self._pool.shutdown()
-        self._reading.shutdown()
-        self._looking.shutdown()
+        self._job_pool.shutdown()
+        self._document_pool.shutdown()
+        self._explorer_pool.shutdown()
         self.models.close()
 
-    def levels(self) -> dict[str, float]:
-        """As of now."""
+    def gauges(self) -> dict[str, float]:
+        """Return the current values of the gauges for /metrics."""
         return {
-            "queue_characters": self.batcher.waiting,
+            "queue_characters": self.batcher.queue_size,
             "cache_bytes": self._cache.size,
             "model_generation": self.models.generation,
         }
 
-    def _tokens(self, said: Sequence[Translation]) -> int:
-        with self.models.borrow() as opened:
-            translator = opened.translator
-            # It may be another than the one that has said it.
-            ways = {each.languages for each in said}.intersection(translator.directions)
-            known = {way: translator.direction("", *way).tokenizer for way in ways}
-            return sum(len(known[each.languages].encode(each.text)) for each in said if each.languages in known)
+    def _count_tokens(self, translations: Sequence[Translation]) -> int:
+        with self.models.borrow() as loaded:
+            translator = loaded.translator
+            # The models may have been replaced since these translations were made.
+            directions = {each.languages for each in translations}.intersection(translator.directions)
+            tokenizers = {languages: translator.direction("", *languages).tokenizer for languages in directions}
+            return sum(
+                len(tokenizers[each.languages].encode(each.text))
+                for each in translations
+                if each.languages in tokenizers
+            )
 
-    def _needs_pivot(self, way: Way) -> bool:
-        known = self.models.directions
-        source = way.source
-        return PIVOT not in (source, way.target) and (source, way.target) not in known and (source, PIVOT) in known
+    def _needs_pivot(self, request: RequestOptions) -> bool:
+        source, target, directions = request.source, request.target, self.models.directions
+        has_english = PIVOT_LANGUAGE in (source, target)
+        return not has_english and (source, target) not in directions and (source, PIVOT_LANGUAGE) in directions
 
-    def _translate_now(self, texts: Sequence[str], way: Way) -> list[Translation]:
-        with self.models.borrow() as opened:
-            found = opened.translator.translate_batch(texts, way.source, way.target, way.options, way.glossary)
-            for each in found if way.details else ():
-                _ = each.tokens  # worked out while the model is open
-            return found
-
-
-def busy() -> Refusal:
-    return Refusal(503, "the server is busy", "come back in a moment", retry_after=2)
+    def _translate_batch(self, texts: Sequence[str], request: RequestOptions) -> list[Translation]:
+        with self.models.borrow() as loaded:
+            translations = loaded.translator.translate_batch(
+                texts, request.source, request.target, request.options, request.glossary
+            )
+            for translation in translations if request.details else ():
+                _ = translation.tokens  # computed now, while the model is open
+            return translations
 
 
-class Shared:
-    """A translator whose texts are translated together with those of others; for documents."""
+def busy() -> HttpError:
+    return HttpError(503, "the server is busy", "try again in a moment", retry_after=2)
 
-    def __init__(self, translator: Translator, translate: Callable[[Sequence[str], Way], list[Translation]]) -> None:
+
+class BatchingTranslator:
+    """A translator for documents that puts texts into the server's batches; it has the methods that documents need."""
+
+    def __init__(
+        self, translator: Translator, translate: Callable[[Sequence[str], RequestOptions], list[Translation]]
+    ) -> None:
         self._translator, self._translate = translator, translate
 
     def direction(self, text: str, source: str | None = None, target: str | None = None) -> Direction:
@@ -222,7 +246,7 @@ class Shared:
         glossary: Glossary | None = None,
         _memory: TranslationMemory | None = None,
     ) -> list[Translation]:
-        return self._translate(texts, Way(source, target, options or TranslateOptions(), glossary))
+        return self._translate(texts, RequestOptions(source, target, options or TranslateOptions(), glossary))
 
     def translate(
         self,

@@ -1,4 +1,4 @@
-"""The page: the files of `static/`, as they are in the package."""
+"""Serves the web page: the files of `static/`, unchanged."""
 
 from __future__ import annotations
 
@@ -9,34 +9,36 @@ from pathlib import Path
 
 from fastapi import APIRouter, Request, Response
 
-STATIC = Path(__file__).parent / "static"
-KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+STATIC_FOLDER = Path(__file__).parent / "static"
+CONTENT_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
-def make_site() -> APIRouter:
-    """A route for each file, read once; there is no path to follow out of the folder."""
-    routes = APIRouter(include_in_schema=False)
-    for path in sorted(STATIC.rglob("*")):
-        if path.suffix in KINDS:
-            name = path.relative_to(STATIC).as_posix()
-            routes.add_api_route("/" if name == "index.html" else f"/static/{name}", answer_with(path), methods=["GET"])
-    return routes
+def static_router() -> APIRouter:
+    """Return a router with one route for each file. Each file is read once, and no other path can be reached."""
+    router = APIRouter(include_in_schema=False)
+    for path in sorted(STATIC_FOLDER.rglob("*")):
+        if path.suffix in CONTENT_TYPES:
+            name = path.relative_to(STATIC_FOLDER).as_posix()
+            url = "/" if name == "index.html" else f"/static/{name}"
+            router.add_api_route(url, file_handler(path), methods=["GET"])
+    return router
 
 
-def answer_with(path: Path) -> Callable[[Request], Awaitable[Response]]:
-    plain = path.read_bytes()
-    small = gzip.compress(plain, mtime=0)
-    tag = f'"{hashlib.sha256(plain).hexdigest()[:16]}"'
+def file_handler(path: Path) -> Callable[[Request], Awaitable[Response]]:
+    """Return a handler that serves one file, compressed where the client accepts gzip, with an ETag."""
+    content = path.read_bytes()
+    compressed = gzip.compress(content, mtime=0)
+    etag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
     headers = {
-        "ETag": tag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding",
-        "Content-Type": f"{KINDS[path.suffix]}; charset=utf-8",
+        "ETag": etag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding",
+        "Content-Type": f"{CONTENT_TYPES[path.suffix]}; charset=utf-8",
     }  # fmt: skip
 
-    async def answer(request: Request) -> Response:
-        if request.headers.get("if-none-match") == tag:
+    async def handle(request: Request) -> Response:
+        if request.headers.get("if-none-match") == etag:
             return Response(status_code=304, headers=headers)
         if "gzip" in request.headers.get("accept-encoding", ""):
-            return Response(small, headers={**headers, "Content-Encoding": "gzip"})
-        return Response(plain, headers=headers)
+            return Response(compressed, headers={**headers, "Content-Encoding": "gzip"})
+        return Response(content, headers=headers)
 
-    return answer
+    return handle
