@@ -80,7 +80,7 @@ def test_half_of_it_works_without_torch(tmp_path):
 
 def test_training_needs_torch_and_not_what_translates_on_a_cpu():
     program = WITHOUT_TORCH.split("from pathlib")[0].replace('"torch", "transformers", "safetensors"', '"ctranslate2",')
-    program += "import sixfold.cli.train, sixfold.cli.finetune, sixfold.training.run, sixfold.reports.training"
+    program += "import sixfold.cli.train, sixfold.training.run, sixfold.reports.training"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 

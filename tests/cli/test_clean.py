@@ -93,11 +93,11 @@ def test_mistakes_are_one_line_and_write_nothing(more, words, files, tmp_path):
 
 def test_an_input_is_never_written_over(files, tmp_path):
     before = files[0].read_bytes()
-    assert "expected another file than the text" in complaint("clean", *files, "--output", tmp_path / "raw")
+    assert "expected a file other than the input" in complaint("clean", *files, "--output", tmp_path / "raw")
     (tmp_path / "raw.tsv").write_text("猫\tcat\n", encoding="utf-8")
-    assert "expected another file" in complaint("clean", tmp_path / "raw.tsv", "--output", tmp_path / "raw.tsv")
+    assert "expected a file other than" in complaint("clean", tmp_path / "raw.tsv", "--output", tmp_path / "raw.tsv")
     (tmp_path / "link.tsv").symlink_to(tmp_path / "raw.tsv")
-    assert "expected another file" in complaint("clean", tmp_path / "raw.tsv", "--output", tmp_path / "link.tsv")
+    assert "expected a file other than" in complaint("clean", tmp_path / "raw.tsv", "--output", tmp_path / "link.tsv")
     assert files[0].read_bytes() == before
 
 

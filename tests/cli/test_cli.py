@@ -179,7 +179,7 @@ def test_the_text_is_not_written_over(tokenizer):
     message = complaint(
         "tokenizer", "train", tokenizer.parent / "zh.txt", "--vocab", 300, "--output", tokenizer.parent / "zh.txt"
     )
-    assert "expected another file than the text" in message
+    assert "expected a file other than the input" in message
     assert (tokenizer.parent / "zh.txt").read_bytes() == before
 
 

@@ -12,8 +12,8 @@ from commands import complaint, run_here, sixfold
 
 from sixfold import modelfile
 from sixfold.cli.main import VERBS, make_app
-from sixfold.cli.options import OLD_SPELLINGS, respelt
-from sixfold.translation.loading import find_model, shipped_models
+from sixfold.cli.options import OLD_SPELLINGS, replace_old_spellings
+from sixfold.translation.loading import find_model, shipped
 
 
 def commands():
@@ -45,10 +45,15 @@ def test_every_verb_spells_its_options_the_same_way():
 
 def test_old_spellings_are_read_as_the_new_ones_where_the_command_has_these():
     shown = {"--output", "-o", "--model", "--from"}
-    assert list(respelt(["a", "--out", "b", "--out=c"], shown)) == ["a", "--output", "b", "--output=c"]
-    assert list(respelt(["-t", "x", "--source-language", "de"], shown)) == ["--model", "x", "--from", "de"]
-    assert list(respelt(["--to", "x", "--target", "y"], shown)) == ["--to", "x", "--target", "y"]
-    assert list(respelt(["--", "--out"], shown)) == ["--", "--out"]
+    assert list(replace_old_spellings(["a", "--out", "b", "--out=c"], shown)) == ["a", "--output", "b", "--output=c"]
+    assert list(replace_old_spellings(["-t", "x", "--source-language", "de"], shown)) == [
+        "--model",
+        "x",
+        "--from",
+        "de",
+    ]
+    assert list(replace_old_spellings(["--to", "x", "--target", "y"], shown)) == ["--to", "x", "--target", "y"]
+    assert list(replace_old_spellings(["--", "--out"], shown)) == ["--", "--out"]
 
 
 def test_an_old_spelling_works_and_help_shows_the_new_one_only(tmp_path, capsys):

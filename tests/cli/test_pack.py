@@ -93,7 +93,7 @@ def test_the_tags_of_a_model_for_both_ways_stay_its_languages(model, tmp_path, c
     said = run_here(
         capsys, "pack", model, "--output", tmp_path / "p.safetensors", "--card", tmp_path / "card.toml", status=2
     )
-    assert "languages: expected those of the model, which are its tags" in said.err
+    assert "languages: expected those of the model, because they are its tags" in said.err
 
 
 def test_the_summary_shows_every_source_of_a_card(model, tmp_path, capsys):

@@ -17,7 +17,7 @@ from commands import complaint, run_here, sixfold
 from small_translators import shared_models
 
 from sixfold import modelfile
-from sixfold.cli.translate import input_of
+from sixfold.cli.translate import input_path
 from sixfold.errors import DataError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
@@ -84,7 +84,7 @@ def test_what_looks_like_a_missing_file_is_an_error_unless_it_is_said_to_be_text
     out = tmp_path / "out.md"
     message = complaint("translate", "--model", model, name, "--output", out)
     assert f"error: {name}: no such file" in message
-    assert "hint: to translate these words themselves, add --text" in message
+    assert "hint: to translate these words as a text, add --text" in message
     assert not out.exists()
     if name == "nosuch.md":
         assert translate(model, name, "--text", "--output", out).stdout == ""
@@ -113,15 +113,15 @@ def test_what_looks_like_a_missing_file_is_an_error_unless_it_is_said_to_be_text
     ],
 )
 def test_words_with_dots_and_strokes_are_no_files(text):
-    assert input_of(text) is None
+    assert input_path(text) is None
 
 
 def test_a_path_into_a_folder_that_exists_is_a_missing_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert input_of("docs/guide") is None
+    assert input_path("docs/guide") is None
     (tmp_path / "docs").mkdir()
     with pytest.raises(DataError, match="docs/guide: no such file"):
-        input_of("docs/guide")
+        input_path("docs/guide")
 
 
 def test_several_texts_are_told_apart_from_one_without_quotes(model):
@@ -360,13 +360,13 @@ def test_a_partial_is_refused_without_resume_and_with_other_settings(model, file
     partial = tmp_path / "out.txt.partial"
     before = partial.read_bytes()
     start = ["translate", "--model", model, files[0], "--output", files[1]]
-    assert "hint: go on with --resume, or delete the file" in complaint(*start)
+    assert "hint: add --resume to continue, or delete the file" in complaint(*start)
     message = complaint(*start, "--resume", "--beam", 2, "--no-split")
-    assert "begun with other settings: beam: 4 → 2; split: True → False" in message
+    assert "started with other settings: beam: 4 → 2; split: True → False" in message
     files[0].write_text("另一个\n", encoding="utf-8")
     assert "bytes: " in complaint(*start, "--resume")
     (tmp_path / "out.txt.partial.json").write_text("[]", encoding="utf-8")
-    assert "nobody knows what out.txt.partial was made from" in complaint(*start, "--resume")
+    assert "it is unknown what out.txt.partial was made from" in complaint(*start, "--resume")
     assert partial.read_bytes() == before
     assert not files[1].exists()
 
@@ -385,7 +385,7 @@ def test_an_input_shorter_than_what_is_done_is_refused(model, files, tmp_path):
     with started(model, "-", "--output", files[1], "--resume") as process:
         _, message = process.communicate(lines(SOURCES[:2]).encode(), timeout=30)
     assert process.returncode == 2
-    assert b"lines that are translated already; got 2" in message
+    assert b"lines that are already translated; got 2" in message
 
 
 def test_two_processes_do_not_write_one_output(model, files, tmp_path):
@@ -410,7 +410,7 @@ def test_a_signal_says_how_to_go_on(number, model, files, tmp_path):
         process.send_signal(number)
         assert process.wait(30) == 130
         message = process.stderr.read().decode()
-    assert re.fullmatch(r"stopped after \d+ lines; the same command with --resume goes on\n", message)
+    assert re.fullmatch(r"stopped after \d+ lines; run the same command with --resume to continue\n", message)
 
 
 def test_ctrl_c_in_a_pipe_is_quiet(model):
@@ -456,7 +456,7 @@ def on_a_terminal(command, typed):
 def test_a_terminal_gets_a_prompt_that_is_left_cleanly(leave, model):
     typed = [f"{text}\n".encode() for text in SOURCES[:2]]
     seen, status = on_a_terminal([*COMMAND, "--model", model], [*typed, leave])
-    assert "zh→toy: a line and Enter; Ctrl-D ends" in seen
+    assert "zh→toy: type a line and press Enter; Ctrl-D ends" in seen
     assert all(target in seen for target in TARGETS[:2])
     assert status == 0
     assert "Traceback" not in seen
@@ -491,9 +491,9 @@ def test_mistakes_are_one_line(model, files, tmp_path):
     assert "got a folder" in said(tmp_path)
     assert "--n-best: expected --json" in said(files[0], "--n-best", 2)
     assert "--alternatives: expected a text" in said(files[0], "--alternatives")
-    assert "--details: expected only with --json" in said("你好", "--details")
+    assert "--details: expected only together with --json" in said("你好", "--details")
     assert "--resume: expected" in said(files[0], "--resume")
-    assert "expected another file than the text" in said(files[0], "--output", files[0])
+    assert "expected a file other than the input" in said(files[0], "--output", files[0])
     assert "cannot write" in said(files[0], "--output", tmp_path / "none" / "out")
     assert "--compute: expected one of" in said("你好", "--compute", "int4")
     assert "device: expected auto, cpu or cuda" in said("你好", "--device", "tpu")

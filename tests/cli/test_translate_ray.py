@@ -18,9 +18,7 @@ pytest.importorskip("ray", reason="comes with sixfold[ray]")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 
 # Blocks are cut by the driver alone.
-PROGRAM = (
-    "from sixfold.translation.bulk import shards; shards.BLOCK_LINES = 100\nfrom sixfold.cli.main import main; main()"
-)
+PROGRAM = "from sixfold.translation.bulk import shards; shards.LINES = 100\nfrom sixfold.cli.main import main; main()"
 
 
 @pytest.fixture

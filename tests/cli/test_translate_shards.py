@@ -120,10 +120,10 @@ def test_mistakes_are_one_line(model, shards, tmp_path):
     def said(*arguments):
         return complaint("translate", "--model", model, *arguments)
 
-    assert "'hello' is no file\nhint: put quotes around the text" in complaint("translate", "hello", "world")
-    assert "'-' is no file" in said(shards[0], "-", "--output", out)
+    assert "'hello' is not a file\nhint: put quotes around the text" in complaint("translate", "hello", "world")
+    assert "'-' is not a file" in said(shards[0], "-", "--output", out)
     assert "--workers, --field: expected files" in said("--workers", "ray")
-    assert "--workers: expected ray, or left out; got 'dask'" in said(*shards, "--output", out, "--workers", "dask")
+    assert "--workers: expected ray or nothing; got 'dask'" in said(*shards, "--output", out, "--workers", "dask")
     assert "--output: expected a folder" in said(*shards)
     assert "--output: " in said(*shards, "--output", shards[0])
     assert "expected another folder than that of" in said(*shards, "--output", tmp_path)
@@ -169,8 +169,9 @@ def test_without_ray_the_extra_is_named(model, shards, tmp_path):
 def test_a_signal_says_how_to_go_on(number, model, shards, tmp_path):
     shards[0].write_text("".join(f"{source}{place}\n" for place in range(300) for source in SOURCES), encoding="utf-8")
     program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    program += "from sixfold.translation.bulk import shards; shards.BLOCK_LINES = 50\n"
-    program += "from sixfold.cli.main import main; main()"
+    program += (
+        "from sixfold.translation.bulk import shards; shards.LINES = 50\nfrom sixfold.cli.main import main; main()"
+    )
     command = [sys.executable, "-c", program, "translate", "--model", model, *shards, "--output", tmp_path / "out"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         end = time.monotonic() + 60
@@ -180,4 +181,4 @@ def test_a_signal_says_how_to_go_on(number, model, shards, tmp_path):
         os.kill(process.pid, number)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert said.splitlines()[-1].endswith(" lines; the same command goes on")
+    assert said.splitlines()[-1].endswith(" lines; run the same command to continue")

@@ -1,4 +1,4 @@
-"""What a request costs grows no faster than the request, and what the server keeps of it is counted."""
+"""The cost of a request grows no faster than its length, and the memory that the server keeps for it is counted."""
 
 import asyncio
 import sys
@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from sixfold.serving import middleware
 from sixfold.serving.app import make_app
-from sixfold.serving.batcher import Batcher
+from sixfold.serving.batcher import Batcher, RequestOptions
 from sixfold.serving.cache import translation_bytes
 from sixfold.serving.metrics import Metrics
 from sixfold.serving.middleware import BodyMemory
@@ -26,45 +26,45 @@ LARGE = ServeOptions(max_body=10_000_000, max_characters=10_000_000)
 
 @pytest.fixture(scope="module")
 def client(models):
-    """The application in this process, so that its CPU time can be told; Latin letters are no prose of its source."""
-    with TestClient(make_app(LARGE, ReloadingModels([models["zh-en"]], 1), log=lambda _: None)) as opened:
-        yield opened
+    """The application in this process, so that its CPU time can be measured. Its model does not read Latin letters."""
+    with TestClient(make_app(LARGE, ReloadingModels([models["zh-en"]], 1), log=lambda _: None)) as client:
+        yield client
 
 
-def text(client, value, form="text"):
+def post_text(client, value, form="text"):
     return client.post("/translate", json={"q": value, "source": "zh", "target": "en", "format": form})
 
 
-def document(client, value, name):
+def post_document(client, value, name):
     body, headers = multipart(name, value.encode(), source="auto", target="en")
     return client.post("/translate_file", content=body, headers=headers)
 
 
-def asked(client, path, **fields):
+def post(client, path, **fields):
     return client.post(path, json={"source": "zh", "target": "en", **fields})
 
 
 ROUTES = {
-    "text": (lambda client, value: text(client, value), 200),
-    "html": (lambda client, value: text(client, value, "html"), 200),
-    "page": (lambda client, value: document(client, value, "a.html"), 200),
-    "subtitles": (lambda client, value: document(client, f"1 --> 2\n{value}", "a.srt"), 200),
-    "table": (lambda client, value: document(client, value, "a.csv"), 200),
+    "text": (lambda client, value: post_text(client, value), 200),
+    "html": (lambda client, value: post_text(client, value, "html"), 200),
+    "page": (lambda client, value: post_document(client, value, "a.html"), 200),
+    "subtitles": (lambda client, value: post_document(client, f"1 --> 2\n{value}", "a.srt"), 200),
+    "table": (lambda client, value: post_document(client, value, "a.csv"), 200),
     "detection": (lambda client, value: client.post("/detect", json={"q": value}), 200),
     "form": (lambda client, value: client.post("/detect", data={"q": value}), 200),
-    "texts": (lambda client, value: asked(client, "/api/v1/translate", texts=[value]), 200),
-    "score": (lambda client, value: asked(client, "/api/v1/score", text=value, translation="a"), 400),
-    "explorer": (lambda client, value: asked(client, "/api/v1/explore", text=value), 400),
-    "translation": (lambda client, value: asked(client, "/api/v1/explore", text="我", translation=value), 400),
-    "masks": (lambda client, value: asked(client, "/api/v1/explore/masks", texts=[value]), 400),
-    "merges": (lambda client, value: asked(client, "/api/v1/explore/merges", text=value), 400),
+    "texts": (lambda client, value: post(client, "/api/v1/translate", texts=[value]), 200),
+    "score": (lambda client, value: post(client, "/api/v1/score", text=value, translation="a"), 400),
+    "explorer": (lambda client, value: post(client, "/api/v1/explore", text=value), 400),
+    "translation": (lambda client, value: post(client, "/api/v1/explore", text="我", translation=value), 400),
+    "masks": (lambda client, value: post(client, "/api/v1/explore/masks", texts=[value]), 400),
+    "merges": (lambda client, value: post(client, "/api/v1/explore/merges", text=value), 400),
 }
 INPUTS = {
     "tags": repeated("<a"), "marks": repeated("<"), "spaces": repeated(" ", "!", "!"), "full stops": repeated(". "),
     "quotation marks": repeated('"'), "nested": nested("<b>", "</b>", "!"), "references": repeated("&#"),
     "stops": repeated("。"),
 }  # fmt: skip
-MODELLED = ("text", "texts")  # these translate every letter, which is not the point
+MODELLED = ("text", "texts")  # these translate every letter: the model, not the parser, would be measured
 QUICK = [
     ("text", "full stops"), ("html", "tags"), ("page", "tags"), ("page", "nested"), ("subtitles", "spaces"),
     ("table", "quotation marks"), ("detection", "tags"), ("form", "references"), ("texts", "stops"),
@@ -73,11 +73,11 @@ QUICK = [
 
 
 def assert_route_linear(client, route, kind):
-    ask, status = ROUTES[route]
+    send, status = ROUTES[route]
     if (route, kind) == ("translation", "spaces"):  # a translation is one line with single spaces, so this one is short
         status = 200
     statuses = []
-    assert_linear(lambda value: statuses.append(ask(client, value).status_code), INPUTS[kind])
+    assert_linear(lambda value: statuses.append(send(client, value).status_code), INPUTS[kind])
     assert statuses[-1] == status
 
 
@@ -96,9 +96,9 @@ def test_every_request_takes_time_in_proportion_to_its_length(client, route):
 
 def test_masks_are_not_made_for_what_is_refused(client):
     """Those of 100,000 characters would take ten gigabytes."""
-    answer = asked(client, "/api/v1/explore/masks", texts=["a" * 100_000])
-    assert answer.status_code == 400
-    assert answer.json()["error"].startswith("texts: expected at most 128 pieces each; got ")
+    response = post(client, "/api/v1/explore/masks", texts=["a" * 100_000])
+    assert response.status_code == 400
+    assert response.json()["error"].startswith("texts: expected at most 128 pieces each; got ")
 
 
 def test_invented_methods_and_files_of_the_page_make_no_series(client):
@@ -121,18 +121,18 @@ def test_a_document_has_the_limit_of_characters_that_texts_have(models):
             ("a.html", f"<p>{'我' * 101}</p>"),
             ("a.srt", f"1 --> 2\n{'我' * 101}"),
         ):
-            answer = document(client, value, name)
-            assert (answer.status_code, answer.json()["error"]) == (
+            response = post_document(client, value, name)
+            assert (response.status_code, response.json()["error"]) == (
                 400,
                 "Invalid request: request (101) exceeds text limit (100)",
             )
-        assert document(client, f"<p title='{'x ' * 9}' class='{'y' * 500}'>我</p>", "a.html").status_code == 200
+        assert post_document(client, f"<p title='{'x ' * 9}' class='{'y' * 500}'>我</p>", "a.html").status_code == 200
 
 
 def test_bodies_are_counted_over_all_connections():
     memory = BodyMemory(100)
     with memory.reserve() as add_to_first, memory.reserve() as add_to_second:
-        add_to_first(1000)  # a single request may be of any size that its route takes
+        add_to_first(1000)  # a single request may have any size that its route allows
         with pytest.raises(HttpError) as error:
             add_to_second(1)
         assert (error.value.status, error.value.retry_after) == (503, 2)
@@ -149,11 +149,11 @@ def test_large_bodies_wait_for_each_other_and_small_ones_do_not(models):
     options = ServeOptions(max_bodies=50_000)
     app = make_app(options, ReloadingModels([models["zh-en"]], 1), log=lambda _: None)
     with TestClient(app) as client:
-        app._body_memory.used = 50_000  # as if another request had come so far
-        assert text(client, "我" * 6000).status_code == 503
-        assert text(client, "我").status_code == 200
+        app._body_memory.used = 50_000  # as if the body of another request were in memory
+        assert post_text(client, "我" * 6000).status_code == 503
+        assert post_text(client, "我").status_code == 200
         app._body_memory.used = 0
-        assert text(client, "。" * 6000).status_code == 200
+        assert post_text(client, "。" * 6000).status_code == 200
         assert app._body_memory.used == 0
     assert middleware.UNCOUNTED_BYTES < 18_000
 
@@ -163,36 +163,37 @@ def service_of(models, **settings):
 
 
 def test_the_cache_counts_all_that_it_holds(models):
-    """Forty requests with glossaries of their own once held 8.8 MB and were counted as 16 kB."""
+    """Forty requests with their own glossaries once took 8.8 MB and were counted as 16 kB."""
 
     async def main():
         service = service_of(models)
         for number in range(20):
             glossary = Glossary(tuple(Term(f"{number} term {each}", "x" * 50) for each in range(500)))
-            way = Way("zh", "en", TranslateOptions(prefix=""), glossary, details=number % 2 == 0)
-            (said,) = await service.translate(["我爱猫"], way)
-            _ = said.alignment  # of what was handed out, not of what is kept
-        (again,) = await service.translate(["我爱猫"], way)
-        assert again == said
-        kept, size = service._cache._entries, service._cache.size
+            request = RequestOptions("zh", "en", TranslateOptions(prefix=""), glossary, details=number % 2 == 0)
+            (translation,) = await service.translate(["我爱猫"], request)
+            _ = translation.alignment  # computed for the copy that was returned, not for the cached entry
+        (again,) = await service.translate(["我爱猫"], request)
+        assert again == translation
+        entries, size = service._cache._entries, service._cache.size
         await service.close()
-        return kept, size
+        return entries, size
 
-    kept, size = asyncio.run(main())
-    assert len(kept) == 20
-    assert all(isinstance(key, bytes) and len(key) == 32 for key in kept)
-    held = sum(translation_bytes(value) + sys.getsizeof(key) for key, (value, _) in kept.items())
-    assert held <= size < 100_000
-    assert sum("_details" in vars(value) for value, _ in kept.values()) == 10
+    entries, size = asyncio.run(main())
+    assert len(entries) == 20
+    assert all(isinstance(key, bytes) and len(key) == 32 for key in entries)
+    needed = sum(translation_bytes(value) + sys.getsizeof(key) for key, (value, _) in entries.items())
+    assert needed <= size < 100_000
+    assert sum("_details" in vars(value) for value, _ in entries.values()) == 10
 
 
 def test_the_size_of_a_translation_grows_with_all_of_its_parts(models):
     async def main():
         service = service_of(models, cache=0)
         short, long = [], []
-        for way in (Way("zh", "en", TranslateOptions(4, count), None, details) for count, details in ((1, 0), (4, 1))):
-            short += map(translation_bytes, await service.translate(["我爱猫"], way))
-            long += map(translation_bytes, await service.translate(["我爱猫。" * 50], way))
+        for count, details in ((1, False), (4, True)):
+            request = RequestOptions("zh", "en", TranslateOptions(4, count), None, details)
+            short += map(translation_bytes, await service.translate(["我爱猫"], request))
+            long += map(translation_bytes, await service.translate(["我爱猫。" * 50], request))
         await service.close()
         return short, long
 
@@ -202,21 +203,22 @@ def test_the_size_of_a_translation_grows_with_all_of_its_parts(models):
 
 
 def test_a_long_queue_is_worked_off_in_time_in_proportion_to_it():
-    """Each of many requests, none like another, is taken out of the queue without a look at all the others."""
+    """A request is taken out of the queue without a scan of all others, even if no two have the same options."""
 
     async def drain(count):
         batcher = Batcher(lambda texts, _: list(texts), workers=1, batch_size=8, max_queue=10**9)
-        ways = [Way("zh", "en", TranslateOptions(prefix=str(number))) for number in range(count)]
-        found = await asyncio.gather(*(batcher.translate([str(number)], way) for number, way in enumerate(ways)))
+        requests = [RequestOptions("zh", "en", TranslateOptions(prefix=str(number))) for number in range(count)]
+        work = (batcher.translate([str(number)], request) for number, request in enumerate(requests))
+        results = await asyncio.gather(*work)
         await batcher.close()
-        assert found == [[str(number)] for number in range(count)]
+        assert results == [[str(number)] for number in range(count)]
         assert batcher.queue_size == 0
 
     assert_linear(lambda count: asyncio.run(drain(count)), lambda size: size // 10, largest=100_000)
 
 
-def test_ways_with_equal_glossaries_are_one():
-    ways = [Way("zh", "en", TranslateOptions(), Glossary((Term("a", target),))) for target in "bbc"]
-    assert ways[0] == ways[1] != ways[2]
-    assert len({way.key("x") for way in ways}) == len(set(ways)) == 2
-    assert ways[0].key("x") != ways[0].key("y")
+def test_options_with_equal_glossaries_are_equal():
+    requests = [RequestOptions("zh", "en", TranslateOptions(), Glossary((Term("a", target),))) for target in "bbc"]
+    assert requests[0] == requests[1] != requests[2]
+    assert len({request.cache_key("x") for request in requests}) == len(set(requests)) == 2
+    assert requests[0].cache_key("x") != requests[0].cache_key("y")

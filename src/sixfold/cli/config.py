@@ -1,4 +1,4 @@
-"""`sixfold config`: print a preset or a recipe with every value written out, after any changes."""
+"""`sixfold config`: prints a preset or a recipe with every setting."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ import typer
 
 from sixfold import config as settings
 from sixfold import presets, recipe
-from sixfold.cli.options import Command
+from sixfold.cli.options import Command, SetOption
 from sixfold.config import Config
-
-Set = Annotated[list[str], typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change a setting; repeatable.")]
 
 
 def register(app: typer.Typer, name: str) -> None:
@@ -21,15 +19,15 @@ def register(app: typer.Typer, name: str) -> None:
 
 
 def show(
-    start: Annotated[str, typer.Argument(metavar="PRESET|FILE.toml")] = "base",
-    changes: Set = [],  # noqa: B006 -- typer reads the default and never changes it
-    as_json: Annotated[bool, typer.Option("--json", help="JSON instead of TOML.")] = False,
+    name: Annotated[str, typer.Argument(metavar="PRESET|FILE.toml", help="Name of a preset, or a recipe.")] = "base",
+    changes: SetOption = [],  # noqa: B006 -- typer reads the default and never changes it
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of TOML.")] = False,
 ) -> None:
-    """Print the full configuration that a preset or a recipe stands for."""
-    config = settings.override(resolve(start), changes)
+    """Print all settings of a preset or a recipe."""
+    config = settings.override(load_config(name), changes)
     print(json.dumps(settings.to_dict(config), indent=2) if as_json else settings.to_toml(config).rstrip())
 
 
-def resolve(start: str) -> Config:
-    """A TOML file where the name ends in .toml, a preset otherwise."""
-    return recipe.load(Path(start)).config if start.endswith(".toml") else presets.preset(start)
+def load_config(name: str) -> Config:
+    """Return the settings of a recipe if the name ends in .toml, otherwise those of a preset."""
+    return recipe.load(Path(name)).config if name.endswith(".toml") else presets.preset(name)

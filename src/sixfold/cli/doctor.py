@@ -1,10 +1,9 @@
-"""`sixfold doctor`: what is wrong with a corpus, and what training on it would take."""
+"""`sixfold doctor`: finds what is wrong with a corpus, and estimates what training on it would take."""
 
 from __future__ import annotations
 
 import json
 import math
-import os
 import shutil
 import sys
 import time
@@ -20,10 +19,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from sixfold.audit.audit import examine
 from sixfold.audit.findings import Audit
 from sixfold.audit.leaks import HeldOut
-from sixfold.cli.config import Set
-from sixfold.cli.options import Command
+from sixfold.cli.options import PAIR_FILES_HELP, Command, JsonOption, SetOption
 from sixfold.config import Config, DataConfig, override
 from sixfold.data.corpus import Corpus, languages_in
+from sixfold.engines.cpu import cores
 from sixfold.errors import ConfigError
 from sixfold.recipe import CorpusConfig
 from sixfold.reports import page
@@ -31,14 +30,14 @@ from sixfold.reports.audit import audit_page
 from sixfold.training import defaults
 from sixfold.weights import cost, shapes
 
-LETTERS_A_PIECE = 4.0  # of a subword, where a Han character counts as three letters
-# Of the speed that small matrix products reach on one core, how much training reaches on each of the cores: at best, as
-# on one core alone (measured in benchmarks/RESULTS.md); at worst, where cores share memory and validation takes time.
-OF_PRODUCTS = (0.7, 0.3)
-GPU_SPEED = 2.7e14  # operations a second of the base model on one H200 in benchmarks/RESULTS.md
-A_WEIGHT = 20  # bytes: the weight, its gradient, its average, and two of the optimizer
-# What corpora of a size have been good for. In words, as the domain counts for more than the size.
-CLASSES = (
+LETTERS_PER_TOKEN = 4.0  # of a subword; a Han character counts as three letters
+# Training speed per core, as a share of the speed of small matrix products on one core: at best (on one core, see
+# benchmarks/RESULTS.md), and at worst, when cores share memory bandwidth and validation takes time.
+TRAINING_EFFICIENCY = (0.7, 0.3)
+GPU_SPEED = 2.7e14  # operations per second of the base model on one H200 in benchmarks/RESULTS.md
+BYTES_PER_WEIGHT = 20  # the weight, its gradient, its moving average, and two values of the optimizer
+# What to expect from a corpus, by its number of pairs. In words, because the domain matters more than the size.
+EXPECTED_QUALITY = (
     (2e4, "set phrases of its own domain; elsewhere it makes things up"),
     (1e5, "plain sentences of its own domain, with mistakes"),
     (5e5, "good in its own domain, rough outside"),
@@ -52,18 +51,21 @@ def register(app: typer.Typer, name: str) -> None:
 
 
 def doctor(
-    files: Annotated[list[Path], typer.Argument(help="Two files of lines, or one file of pairs: .tsv or .jsonl.")],
+    files: Annotated[list[Path], typer.Argument(help=PAIR_FILES_HELP)],
     against: Annotated[
-        list[Path], typer.Option(help="A test set, lines of either side or pairs, to look for; repeatable.")
+        list[Path], typer.Option(help="Test set to look for in the corpus: one side, or pairs. Can be repeated.")
     ] = [],  # noqa: B006 -- typer reads the default and never changes it
     out: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A folder for doctor.json and doctor.html.")
+        Path | None, typer.Option("--output", "-o", help="Folder to write doctor.json and doctor.html to.")
     ] = None,
-    changes: Set = [],  # noqa: B006
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda: where training would be.")] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="All of it as JSON on standard output.")] = False,
+    changes: SetOption = [],  # noqa: B006
+    device: Annotated[str, typer.Option(help="Device to estimate the training for: auto, cpu or cuda.")] = "auto",
+    as_json: JsonOption = False,
 ) -> None:
-    """Find pairs that are misaligned, damaged, doubled or leaked, with file and line, before you train on them."""
+    """Find sentence pairs that are misaligned, damaged, repeated or leaked, before you train on them.
+
+    Each finding has its file and line. The last line estimates what training would take.
+    """
     if device not in ("auto", "cpu", "cuda"):
         raise ConfigError(f"--device: expected auto, cpu or cuda; got {device!r}")
     settings = override(Config(data=DataConfig()), changes).data
@@ -79,13 +81,14 @@ def doctor(
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("examine", total=2 * corpus.size)
         audit = examine(corpus, languages, settings, held_out, lambda size: bar.advance(task, size))
-    left = audit.pairs > audit.condemned
-    training = estimate(audit, device) if left else {"says": "nothing is left to train on"}
+    has_pairs = audit.pairs > audit.condemned
+    training = estimate(audit, device) if has_pairs else {"says": "nothing is left to train on"}
     facts = audit.to_dict() | {"training": training}
-    _show(audit, facts, out, as_json)
+    _report(audit, facts, out, as_json)
 
 
-def _show(audit: Audit, facts: dict[str, Any], out: Path | None, as_json: bool) -> None:
+def _report(audit: Audit, facts: dict[str, Any], out: Path | None, as_json: bool) -> None:
+    """Write the findings to the folder, if there is one, and print them."""
     text = json.dumps(facts, ensure_ascii=False)
     if out is not None:
         page.write(out / "doctor.json", f"{text}\n")
@@ -95,28 +98,28 @@ def _show(audit: Audit, facts: dict[str, Any], out: Path | None, as_json: bool) 
 
 
 def estimate(audit: Audit, device: str) -> dict[str, Any]:
-    """What `sixfold train` would choose for what is left of a corpus, and what that takes. It is an estimate."""
+    """Return what `sixfold train` would choose for the good pairs of a corpus, and an estimate of time and memory."""
     if device == "auto":
         device = "cuda" if shutil.which("nvidia-smi") else "cpu"
     pairs = audit.pairs - audit.condemned
     config = defaults.choose({}, pairs, device)
     shape = replace(config.model, vocab=config.tokenizer.vocab)
-    pieces = max(audit.letters) / LETTERS_A_PIECE * pairs / audit.pairs
-    training = defaults.complete(config.training, pairs, lambda batch: math.ceil(pieces / batch), device)
-    weights = sum(math.prod(each) for each in shapes(shape).values())
+    tokens = max(audit.letters) / LETTERS_PER_TOKEN * pairs / audit.pairs
+    training = defaults.complete(config.training, pairs, lambda batch: math.ceil(tokens / batch), device)
+    weights = sum(math.prod(size) for size in shapes(shape).values())
     on_cpu = device == "cpu"
-    operations = 3 * cost(shape, max(1, round(pieces / pairs))).total  # of a token, forward and backward
+    operations = 3 * cost(shape, max(1, round(tokens / pairs))).total  # per token, forward and backward
     core = core_speed() if on_cpu else 0.0
-    speeds = [part * core * cores() for part in OF_PRODUCTS] if on_cpu else [GPU_SPEED]
+    speeds = [share * core * cores() for share in TRAINING_EFFICIENCY] if on_cpu else [GPU_SPEED]
     hours = [training.steps * training.batch_tokens * operations / speed / 3600 for speed in speeds]
-    kept = shape.encoder_layers + shape.decoder_layers
-    numbers = training.batch_tokens * kept * (16 * shape.d_model + 2 * shape.d_ff)  # that backward needs, of two sides
-    memory = A_WEIGHT * weights + numbers * (4 if on_cpu else 2)
+    layers = shape.encoder_layers + shape.decoder_layers
+    activations = training.batch_tokens * layers * (16 * shape.d_model + 2 * shape.d_ff)  # kept for the backward pass
+    memory = BYTES_PER_WEIGHT * weights + activations * (4 if on_cpu else 2)
     measured = f"{cores()} cores, whose matrix products were just measured at {core / 1e9:.0f} GFLOP/s each by CPU time"
     basis = measured if on_cpu else "as one H200 does; a smaller card takes longer"
-    span = f"{_span(hours[0])} to {_span(hours[1])}" if on_cpu else f"at least {_span(hours[0])}"
+    duration = f"{_duration(hours[0])} to {_duration(hours[1])}" if on_cpu else f"at least {_duration(hours[0])}"
     preset = defaults.size_of(pairs).cpu_preset if on_cpu else defaults.size_of(pairs).gpu_preset
-    quality = next(words for most, words in CLASSES if pairs <= most)
+    quality = next(words for max_pairs, words in EXPECTED_QUALITY if pairs <= max_pairs)
     vocab = config.tokenizer.vocab
     advice = f"a vocabulary of {vocab:,}"
     if audit.words < vocab:
@@ -129,25 +132,20 @@ def estimate(audit: Audit, device: str) -> dict[str, Any]:
         "hours": round(hours[-1], 2), "hours_range": [round(hours[0], 2), round(hours[1], 2) if on_cpu else None],
         "bytes": memory, "quality": quality, "basis": basis,
         "says": f"training on the {pairs:,} good pairs, estimated: preset {preset}, {advice}, "
-        f"{weights / 1e6:.1f} million weights; {training.steps:,} steps on {device} in {span} "
+        f"{weights / 1e6:.1f} million weights; {training.steps:,} steps on {device} in {duration} "
         f"({basis}); about {max(memory / 2**30, 0.1):.1f} GiB; expect: {quality}",
     }  # fmt: skip
 
 
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _span(hours: float) -> str:
+def _duration(hours: float) -> str:
     return f"{max(1, hours * 60):.0f} minutes" if hours < 2 else f"{hours:.0f} hours"
 
 
 def core_speed(runs: int = 10, seconds: float = 0.02) -> float:
-    """Floating-point operations a second that one core of this machine reaches in float32 matrix products.
+    """Return the floating-point operations per second of one core in float32 matrix products.
 
-    The best of several runs, by the CPU time of this thread: what other processes take of the core does not count. The
-    products are too small for the library to share among threads, whose waiting for each other would count.
+    It is the best of several runs, by the CPU time of this thread, so that other processes do not count. The products
+    are too small for the library to split among threads, whose waiting for each other would count.
     """
     stack, square = np.ones((64, 64, 64), np.float32), np.ones((64, 64), np.float32)
     best, products = 0.0, 1

@@ -1,9 +1,9 @@
-"""`sixfold similar`: how alike a model has learnt two words to be, or finds two sentences."""
+"""`sixfold similar` and `sixfold neighbours`: what a model has learnt about words."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,44 +13,63 @@ from rich.table import Table
 from rich.text import Text
 
 from sixfold import modelfile
-from sixfold.cli.options import MODEL_HELP, Command
+from sixfold.cli.options import Command, JsonOption, ModelOption
 from sixfold.modelfile import ModelFile
 from sixfold.translation.loading import find_model
 
-Model = Annotated[Path | None, typer.Option("--model", "-m", help=MODEL_HELP)]
-WIDTH = 24  # characters of a bar
+BAR_WIDTH = 24  # characters
 
 
 def register(app: typer.Typer, name: str) -> None:
-    app.command(name, cls=Command)(similar)
+    commands: dict[str, Callable[..., None]] = {"similar": similar, "neighbours": neighbours}
+    app.command(name, cls=Command)(commands[name])
 
 
 def similar(
     one: Annotated[str, typer.Argument(help="A word, or with --sentences a sentence.")],
-    other: Annotated[str, typer.Argument(help="Another, in any language of the model.")],
-    sentences: Annotated[bool, typer.Option(help="Compare what the encoder makes of them.")] = False,
-    model: Model = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    other: Annotated[str, typer.Argument(help="Another one, in any language of the model.")],
+    sentences: Annotated[bool, typer.Option(help="Compare sentences by the output of the encoder.")] = False,
+    model: ModelOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Print the cosine between two words or sentences: 1 of the same, about 0 of what has nothing in common."""
+    """Print how similar two words or sentences are to a model.
+
+    The number is the cosine of their vectors: 1 if they are the same, about 0 if they have nothing in common.
+    """
     from sixfold.explorer import embeddings
 
     compare = embeddings.similar_sentences if sentences else embeddings.similar
-    cosine = compare(opened(model), one, other)
+    cosine = compare(load_model(model), one, other)
     if as_json:
         print(json.dumps({"one": one, "other": other, "sentences": sentences, "cosine": cosine}, ensure_ascii=False))
     else:
         Console(emoji=False).print(bar_table([(f"{one} · {other}", cosine)]))
 
 
-def opened(model: Path | None) -> ModelFile:
+def neighbours(
+    word: Annotated[str, typer.Argument(help="A word, or part of one.")],
+    count: Annotated[int, typer.Option(help="Number of tokens to print.")] = 10,
+    model: ModelOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the tokens that are most similar to a word in a model's embeddings."""
+    from sixfold.explorer import embeddings
+
+    nearest = embeddings.neighbours(load_model(model), word, count)
+    if as_json:
+        print(json.dumps([each._asdict() for each in nearest], ensure_ascii=False))
+    else:
+        Console(emoji=False).print(bar_table([(each.text, each.cosine) for each in nearest]))
+
+
+def load_model(model: Path | None) -> ModelFile:
     return modelfile.load(find_model(model))
 
 
 def bar_table(rows: Sequence[tuple[str, float]]) -> Table:
-    """Words, and cosines as numbers and bars. What is below 0 has no bar."""
+    """Return a table of texts with their cosines as numbers and bars. A negative cosine has no bar."""
     table = Table(box=None, show_header=False)
     for text, cosine in rows:
-        shown = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
-        table.add_row(Text(shown), f"{cosine:.3f}", Text("█" * round(WIDTH * max(0.0, cosine)), style="cyan"))
+        printable = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+        table.add_row(Text(printable), f"{cosine:.3f}", Text("█" * round(BAR_WIDTH * max(0.0, cosine)), style="cyan"))
     return table

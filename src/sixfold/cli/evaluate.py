@@ -1,4 +1,4 @@
-"""`sixfold evaluate`: translate a test set with each model, score what they say, and tell luck from progress."""
+"""`sixfold evaluate`: translates a test set with each model, scores the results, and tests the differences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from sixfold.cli.options import Command
+from sixfold.cli.options import Command, JsonOption
 from sixfold.config import Compute
 from sixfold.data import corpus
 from sixfold.errors import ConfigError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # these need sacreBLEU
     from sixfold.evaluation.comparison import Comparison
     from sixfold.evaluation.metrics import Metric
 
-PAIRS = (".tsv", ".jsonl", ".json")
+PAIR_SUFFIXES = (".tsv", ".jsonl", ".json")
 
 
 def register(app: typer.Typer, name: str) -> None:
@@ -42,120 +42,138 @@ def evaluate(
         list[Path],
         typer.Argument(
             metavar="SYSTEM... SOURCE REFERENCE | SYSTEM... PAIRS.tsv",
-            help=f"Models ({MODEL_SUFFIX}) or text files of translations, then the test set.",
+            help=f"Models ({MODEL_SUFFIX}) or text files with translations, then the test set: source and reference.",
         ),
     ],
-    out: Annotated[Path | None, typer.Option("--output", "-o", help="A folder for the page, JSON and texts.")] = None,
-    baseline: Annotated[Path | None, typer.Option(help="Model or file to compare with; left out: the first.")] = None,
-    beam: Annotated[int, typer.Option(min=1, help="How many hypotheses a model follows at once.")] = 4,
-    compute: Annotated[str, typer.Option(help="int8, or float32: slower, as in training.")] = "int8",
-    language: Annotated[str, typer.Option("--to", help="Language; left out: by the names or the models.")] = "",
-    samples: Annotated[int, typer.Option(min=40, max=100_000, help="Resamples behind intervals and p.")] = 1000,
-    ter: Annotated[bool, typer.Option("--ter/--no-ter", help="TER is slow on long sentences.")] = True,
-    comet: Annotated[Path | None, typer.Option(help="A COMET checkpoint, where COMET is installed.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="All that is found as JSON on standard output.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder to write a page, the scores and the translations to.")
+    ] = None,
+    baseline: Annotated[
+        Path | None, typer.Option(help="System to compare the others with. Default: the first.")
+    ] = None,
+    beam: Annotated[int, typer.Option(min=1, help="Hypotheses of the beam search.")] = 4,
+    compute: Annotated[
+        str, typer.Option(help="Arithmetic of the models: int8, or float32, which is slower and as in training.")
+    ] = "int8",
+    language: Annotated[
+        str, typer.Option("--to", help="Target language. Default: by the file names or the models.")
+    ] = "",
+    samples: Annotated[
+        int, typer.Option(min=40, max=100_000, help="Bootstrap samples for confidence intervals and p-values.")
+    ] = 1000,
+    ter: Annotated[
+        bool, typer.Option("--ter/--no-ter", help="Whether to compute TER, which is slow on long sentences.")
+    ] = True,
+    comet: Annotated[Path | None, typer.Option(help="COMET checkpoint. COMET must be installed.")] = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Score systems on a test set, with confidence intervals, against a baseline."""
+    """Score translation systems on a test set, with confidence intervals, and compare them with a baseline."""
     systems.require_sacrebleu()
     from sixfold.evaluation.comparison import compare
 
     baseline = None if baseline is None else find_model(baseline)
-    paths, texts = understood(files, baseline, language)
+    paths, test_set = split_arguments(files, baseline, language)
     if out is not None:
         page.make_folder(out)
-    named = dict(zip(systems.short_names(paths), paths, strict=True))
-    models = {name: systems.open_model(path) for name, path in named.items() if path.suffix == MODEL_SUFFIX}
-    texts = replace(texts, language=systems.target_language(texts, list(models.values())))
-    measures = chosen_measures(texts, ter, comet)
+    names = dict(zip(systems.short_names(paths), paths, strict=True))
+    models = {name: systems.open_model(path) for name, path in names.items() if path.suffix == MODEL_SUFFIX}
+    test_set = replace(test_set, language=systems.target_language(test_set, list(models.values())))
+    measures = choose_measures(test_set, ter, comet)
     decoding = DecodingOptions(beam, cast(Compute, compute))
-    said = {
-        name: translated(name, models[name], texts, decoding)
+    translations = {
+        name: translate_with(name, models[name], test_set, decoding)
         if name in models
-        else systems.read_translations(path, len(texts))
-        for name, path in named.items()
+        else systems.read_translations(path, len(test_set))
+        for name, path in names.items()
     }
-    first = next(name for name, path in named.items() if baseline is None or path == baseline)
-    with bar("scoring", len(said) * len(measures)) as advance:
-        found = compare(texts, said, measures, first, samples, lambda doing: advance(1, doing))
+    baseline_name = next(name for name, path in names.items() if baseline is None or path == baseline)
+    with progress("scoring", len(translations) * len(measures)) as advance:
+        comparison = compare(
+            test_set, translations, measures, baseline_name, samples, lambda activity: advance(1, activity)
+        )
     if out is not None:
-        write(out, found, said)
+        write(out, comparison, translations)
     if as_json:
-        print(json.dumps(found.to_dict(), ensure_ascii=False))
+        print(json.dumps(comparison.to_dict(), ensure_ascii=False))
     else:
-        show(found)
+        show(comparison)
 
 
-def understood(files: Sequence[Path], baseline: Path | None, language: str) -> tuple[list[Path], TestSet]:
-    """Which files are systems and which are the test set; the text files among them are looked at before anything."""
-    size = 1 if corpus.uncompressed(files[-1]).suffix.lower() in PAIRS else 2
-    paths, texts = [find_model(each) for each in files[:-size]], files[-size:]
+def split_arguments(files: Sequence[Path], baseline: Path | None, language: str) -> tuple[list[Path], TestSet]:
+    """Return the systems and the test set of the command line.
+
+    All text files are read, so that a mistake in them shows before any model is loaded.
+    """
+    size = 1 if corpus.uncompressed(files[-1]).suffix.lower() in PAIR_SUFFIXES else 2
+    paths, test_files = [find_model(each) for each in files[:-size]], files[-size:]
     if baseline is not None and baseline not in paths:
         paths.insert(0, baseline)
-    if not paths or len(texts) < size:
+    if not paths or len(test_files) < size:
         raise ConfigError(
             f"files: expected systems, then source and reference; got {len(files)}: {', '.join(map(str, files))}",
             f"for example: sixfold evaluate model{MODEL_SUFFIX} test.zh test.en",
         )
-    found = systems.read_test_set(texts, language)
+    test_set = systems.read_test_set(test_files, language)
     for path in paths:
         if path.suffix != MODEL_SUFFIX:
-            systems.read_translations(path, len(found))
-    return paths, found
+            systems.read_translations(path, len(test_set))
+    return paths, test_set
 
 
-def chosen_measures(texts: TestSet, ter: bool, comet: Path | None) -> dict[str, Metric]:
+def choose_measures(test_set: TestSet, ter: bool, comet: Path | None) -> dict[str, Metric]:
+    """Return BLEU and chrF, and TER and COMET if they are wanted, by name."""
     from sixfold.evaluation.metrics import metrics_for
 
-    chosen = metrics_for(texts.references, texts.language)
+    chosen = metrics_for(test_set.references, test_set.language)
     if not ter:
         chosen.pop("TER", None)
     if comet is not None:
-        from sixfold.evaluation.metrics import comet as opened
+        from sixfold.evaluation.metrics import comet as load_comet
 
-        chosen["COMET"] = opened(comet, texts.sources, texts.references)
+        chosen["COMET"] = load_comet(comet, test_set.sources, test_set.references)
     return chosen
 
 
-def translated(name: str, model: ModelFile, texts: TestSet, decoding: DecodingOptions) -> list[str]:
-    with bar(f"translating with {name}", len(texts)) as advance:
-        return systems.translate(model, texts, decoding, lambda count: advance(count, ""))
+def translate_with(name: str, model: ModelFile, test_set: TestSet, decoding: DecodingOptions) -> list[str]:
+    with progress(f"translating with {name}", len(test_set)) as advance:
+        return systems.translate(model, test_set, decoding, lambda count: advance(count, ""))
 
 
 @contextmanager
-def bar(what: str, total: int) -> Iterator[Callable[[int, str], None]]:
-    """A bar with the time left; what it is told beside a count stands before it."""
+def progress(description: str, total: int) -> Iterator[Callable[[int, str], None]]:
+    """Show a bar with the remaining time. The yielded function advances it and may change its description."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as shown:
-        task = shown.add_task(what, total=total)
-        yield lambda count, doing: shown.update(task, advance=count, description=doing or what)
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task(description, total=total)
+        yield lambda count, activity: bar.update(task, advance=count, description=activity or description)
 
 
-def write(out: Path, found: Comparison, translations: Mapping[str, Sequence[str]]) -> None:
-    """The page, the same as JSON, and what each system said."""
+def write(out: Path, comparison: Comparison, translations: Mapping[str, Sequence[str]]) -> None:
+    """Write the page, the same as JSON, and the translations of each system."""
     from sixfold.reports.comparison import comparison_page
 
-    page.write(out / "comparison.html", comparison_page("Comparison", found))
-    page.write(out / "evaluation.json", json.dumps(found.to_dict(), indent=1, ensure_ascii=False))
+    page.write(out / "comparison.html", comparison_page("Comparison", comparison))
+    page.write(out / "evaluation.json", json.dumps(comparison.to_dict(), indent=1, ensure_ascii=False))
     page.make_folder(out / "translations")
-    for name, said in translations.items():
+    for name, lines in translations.items():
         file = re.sub(r"[^\w.-]+", "-", name).strip("-")
-        page.write(out / "translations" / f"{file}.txt", "".join(f"{line}\n" for line in said))
+        page.write(out / "translations" / f"{file}.txt", "".join(f"{line}\n" for line in lines))
     print(f"wrote {out / 'comparison.html'}", file=sys.stderr)
 
 
-def show(found: Comparison) -> None:
-    """For a terminal or a pipe: a row a system, then the signatures."""
-    rows = [["system", *found.signatures]]
-    for system, scores in found.scores.items():
-        cells = [f"{at.value:.2f} [{at.low:.1f}–{at.high:.1f}]" for at in scores.values()]
-        marks = [f" p={at.p:.3f}" if at.p is not None else "" for at in scores.values()]
-        rows.append([system, *map("".join, zip(cells, marks, strict=True))])
+def show(comparison: Comparison) -> None:
+    """Print a table with a row for each system, then the signatures of the scores."""
+    rows = [["system", *comparison.signatures]]
+    for system, scores in comparison.scores.items():
+        cells = [f"{score.value:.2f} [{score.low:.1f}–{score.high:.1f}]" for score in scores.values()]
+        p_values = [f" p={score.p:.3f}" if score.p is not None else "" for score in scores.values()]
+        rows.append([system, *map("".join, zip(cells, p_values, strict=True))])
     widths = [max(cell_len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         print(
             "  ".join(cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)).rstrip()
         )
-    for name, signature in found.signatures.items():
+    for name, signature in comparison.signatures.items():
         print(f"{name}: {signature}")
-    if len(found.systems) > 1:
-        print(f"[95% interval], p against {found.baseline}: paired bootstrap of {found.samples:,} resamples")
+    if len(comparison.systems) > 1:
+        print(f"[95% interval], p against {comparison.baseline}: paired bootstrap of {comparison.samples:,} resamples")

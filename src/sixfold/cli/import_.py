@@ -1,4 +1,4 @@
-"""`sixfold import`: turn a Hugging Face folder into one model file."""
+"""`sixfold import`: turns a Hugging Face folder into one model file."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def register(app: typer.Typer, name: str) -> None:
 
 
 def convert(
-    folder: Annotated[Path, typer.Argument(help="What save_pretrained wrote: Marian, BERT, GPT-2 or LLaMA.")],
-    out: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
-    storage: Annotated[str, typer.Option(help="float32, bfloat16 or int8.")] = "float32",
+    folder: Annotated[Path, typer.Argument(help="Folder that save_pretrained wrote: Marian, BERT, GPT-2 or LLaMA.")],
+    out: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")],
+    storage: Annotated[str, typer.Option(help="Type of the stored weights: float32, bfloat16 or int8.")] = "float32",
 ) -> None:
-    """Make a model file from a Hugging Face checkpoint."""
+    """Convert a Hugging Face checkpoint into a model file."""
     target = files.check_target(out)
     if target.exists() and target.parent == folder.resolve():
-        raise ConfigError(f"--output: expected another file than those of the checkpoint; got {out}")
+        raise ConfigError(f"--output: expected a file outside the checkpoint; got {out}")
     model = load_folder(folder)
     tokenizer = model.tokenizer
     if tokenizer is None:
-        print(f"note: {folder} has no tokenizer.json; the model takes and gives ids only", file=sys.stderr)
+        print(f"note: {folder} has no tokenizer.json; the model reads and writes ids only", file=sys.stderr)
     modelfile.save(out, model.config, model.weights(), tokenizer, model.card, storage)  # type: ignore[arg-type]
     print(out)

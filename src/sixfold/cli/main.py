@@ -1,4 +1,4 @@
-"""The `sixfold` command: finds the verb, imports only that one, and turns mistakes into one line and a hint."""
+"""The `sixfold` command: imports only the verb that runs, and prints a mistake as one line and a hint."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ import typer
 from sixfold import __version__
 from sixfold.errors import SixfoldError
 
+# The module of each verb; its `register` adds the verb to the application.
 VERBS = {
     "clean": "sixfold.cli.clean",
     "config": "sixfold.cli.config",
     "doctor": "sixfold.cli.doctor",
     "evaluate": "sixfold.cli.evaluate",
-    "finetune": "sixfold.cli.finetune",
+    "finetune": "sixfold.cli.train",
     "import": "sixfold.cli.import_",
-    "neighbours": "sixfold.cli.neighbours",
+    "neighbours": "sixfold.cli.embeddings",
     "pack": "sixfold.cli.pack",
     "report": "sixfold.cli.report",
     "see": "sixfold.cli.see",
@@ -32,61 +33,63 @@ VERBS = {
     "translate": "sixfold.cli.translate",
 }
 
-EXTRAS = {"sacrebleu": "evaluate", "torch": "torch"}  # optional packages, and the smallest extra that brings each
-
+EXTRAS = {"sacrebleu": "evaluate", "torch": "torch"}  # optional packages, and the smallest extra that installs each
 
 PROGRAM = "sixfold"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command. Exit status: 0 done, 2 the user's mistake, 130 interrupted."""
+    """Run one command and exit. Exit status: 0 for success, 2 for a mistake of the user, 130 for an interrupt."""
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(encoding="utf-8")  # text is UTF-8 everywhere, whatever the locale
+                stream.reconfigure(encoding="utf-8")  # text is always UTF-8, whatever the locale
         status = make_app(arguments)(arguments, prog_name=PROGRAM, standalone_mode=False)
         sys.stdout.flush()
         sys.exit(status if isinstance(status, int) else 0)
     except SixfoldError as error:
-        complain(str(error), error.hint)
+        exit_with_error(str(error), error.hint)
     except BrokenPipeError:
-        # The reader has gone (`| head`); without this Python complains again when it flushes at exit.
+        # The reader closed the pipe (`| head`). Without this, Python prints an error when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        complain(f"{error.filename or 'output'}: {error.strerror}", None)
+        exit_with_error(f"{error.filename or 'output'}: {error.strerror}", None)
     except ModuleNotFoundError as error:
         if error.name not in EXTRAS:
             raise
-        complain(
+        exit_with_error(
             f"this command needs {error.name}, which is not installed", f"pip install 'sixfold[{EXTRAS[error.name]}]'"
         )
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:
-        # The mistakes that typer finds itself; which class they have depends on its version.
+        # A mistake that typer found. Its class depends on the version of typer.
         if not hasattr(error, "format_message"):
             raise
-        complain(str(error.format_message()), "sixfold --help lists the commands, sixfold COMMAND --help its options")
+        exit_with_error(
+            str(error.format_message()),
+            "sixfold --help lists the commands, sixfold COMMAND --help lists the options of a command",
+        )
 
 
 def make_app(arguments: Sequence[str]) -> typer.Typer:
-    """The command with the verb that is called, or all verbs where none is, as for --help."""
+    """Return the application with the verb that is called, or with all verbs if none is, as for --help."""
     words = words_to_complete()
-    verb = next((each for each in (arguments if words is None else words) if not each.startswith("-")), None)
-    # Options that install completion are of the command itself; no verb has to wait for them.
+    verb = next((word for word in (arguments if words is None else words) if not word.startswith("-")), None)
+    # The options that install completion belong to `sixfold` itself; verbs start faster without them.
     app = typer.Typer(add_completion=words is not None or verb not in VERBS, pretty_exceptions_enable=False)
-    app.callback()(_root)
+    app.callback()(_sixfold)
     for name, module in VERBS.items():
         if name == verb or (verb not in VERBS and words is None):
             importlib.import_module(module).register(app, name)
         elif words is not None:
-            app.command(name)(lambda: None)  # a shell that completes the verb needs its name, not its options
+            app.command(name)(lambda: None)  # to complete a verb, a shell needs its name only
     return app
 
 
 def words_to_complete() -> list[str] | None:
-    """The finished words after `sixfold` on a command line that a shell completes; None: no shell does."""
+    """Return the complete words after `sixfold` on a line that a shell wants to complete, or None if no shell does."""
     if not os.environ.get(f"_{PROGRAM.upper()}_COMPLETE"):
         return None
     line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
@@ -96,22 +99,23 @@ def words_to_complete() -> list[str] | None:
     return words if line[-1:].isspace() else words[:-1]
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         print(f"sixfold {__version__}")
         raise typer.Exit
 
 
-def _root(
+def _sixfold(
     version: bool = typer.Option(
-        False, "--version", help="Print the version and stop.", is_eager=True, callback=_print_version
+        False, "--version", help="Print the version and exit.", is_eager=True, callback=_print_version
     ),
 ) -> None:
-    """Train, translate with, and look inside Transformers."""
+    """Train Transformers, translate with them, and see how they work."""
 
 
-def complain(message: str, hint: str | None) -> None:
-    print(f"error: {' '.join(message.split())}", file=sys.stderr)  # one line, even where a file name has two
+def exit_with_error(message: str, hint: str | None) -> None:
+    """Print an error and a hint, and exit with status 2."""
+    print(f"error: {' '.join(message.split())}", file=sys.stderr)  # one line, even if a file name contains line feeds
     if hint:
         print(f"hint: {hint}", file=sys.stderr)
     sys.exit(2)

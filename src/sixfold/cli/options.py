@@ -1,13 +1,15 @@
-"""One spelling of options for every command; the spellings of before still work, but are not shown."""
+"""Options that several commands share. Old spellings of options still work, but help does not show them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
+import typer
 from typer.core import TyperCommand
 
-# Old spelling → the one that is shown in its place.
+# Old spelling → the spelling that replaces it.
 OLD_SPELLINGS = {
     "--out": "--output",
     "--source-language": "--from",
@@ -18,27 +20,36 @@ OLD_SPELLINGS = {
     "-t": "--model",
 }
 
+MODEL_HELP = "Model file, run folder, or name of a model that comes with Sixfold. Default: zh-en."
+MODELS_HELP = f"{MODEL_HELP} Can be repeated."
+PAIR_FILES_HELP = "Two text files with one sentence per line, or one file of pairs (.tsv, .jsonl)."
 
-MODEL_HELP = "A model file, the folder of a run, or the name of a model that ships; left out: zh-en, which ships."
-MODELS_HELP = f"{MODEL_HELP} Repeatable."
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+ModelOption = Annotated[Path | None, typer.Option("--model", "-m", help=MODEL_HELP)]
+SetOption = Annotated[
+    list[str], typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change a setting. Can be repeated.")
+]
 
 
 class Command(TyperCommand):
-    """A command of typer that reads old spellings of its options as the new ones."""
+    """A typer command that also accepts old spellings of its options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        shown = {name for parameter in self.params for name in parameter.opts}
-        return super().parse_args(ctx, list(respelt(args, shown)))
+        names = {name for parameter in self.params for name in parameter.opts}
+        return super().parse_args(ctx, list(replace_old_spellings(args, names)))
 
 
-def respelt(arguments: Iterable[str], shown: set[str]) -> Iterator[str]:
-    """Arguments with old spellings replaced, where the command has the new option and not the old; `--` ends them."""
+def replace_old_spellings(arguments: Iterable[str], names: set[str]) -> Iterator[str]:
+    """Yield arguments with old spellings replaced, where the command has the new option and not the old one.
+
+    Arguments after `--` are left alone.
+    """
     is_ended = False
     for argument in arguments:
         is_ended = is_ended or argument == "--"
         name, equals, value = argument.partition("=")
         new = OLD_SPELLINGS.get(name)
-        if is_ended or new is None or new not in shown or name in shown:
+        if is_ended or new is None or new not in names or name in names:
             yield argument
         else:
             yield f"{new}{equals}{value}"

@@ -1,4 +1,4 @@
-"""`sixfold pack`: the same model in fewer bytes, with a card that says what people should know of it."""
+"""`sixfold pack`: writes a model in fewer bytes, with a card that says what users should know about it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sixfold.errors import ConfigError
 from sixfold.modelfile import STORAGES, ModelFile, Storage
 from sixfold.translation.loading import find_model
 
-ALIGNED_PAIRS = 50  # sentence pairs that the aligning heads are measured on
+ALIGNMENT_PAIRS = 50  # sentence pairs on which the aligning heads are measured
 
 
 def register(app: typer.Typer, name: str) -> None:
@@ -24,41 +24,50 @@ def register(app: typer.Typer, name: str) -> None:
 
 
 def pack(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, or the folder of a run.")],
-    out: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
-    storage: Annotated[str, typer.Option(help="How weights are kept: int8, bfloat16 or float32.")] = "int8",
-    card: Annotated[Path | None, typer.Option(help="A TOML file; what it says is added to the card.")] = None,
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file or run folder.")],
+    out: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")],
+    storage: Annotated[str, typer.Option(help="Type of the stored weights: int8, bfloat16 or float32.")] = "int8",
+    card: Annotated[
+        Path | None, typer.Option(help="TOML file whose entries are added to the card of the model.")
+    ] = None,
     align: Annotated[
         tuple[Path, Path] | None,
         typer.Option(
             metavar="SOURCE TARGET",
-            help="Two files of sentence pairs; measures on the first 50 which attention heads align words.",
+            help="Two text files of sentence pairs. The first 50 pairs show which attention heads align words.",
         ),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace MODEL itself, where it is also the file to write.")
+        bool, typer.Option("--force", help="Replace MODEL itself, if it is also the file to write.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Sizes as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the sizes as JSON.")] = False,
 ) -> None:
-    """Write a model with int8 weights, a quarter of its size, and more on its card. Tokeniser and shortlist stay."""
+    """Write a smaller copy of a model, with int8 weights, and add to its card.
+
+    With int8 a file has about a quarter of its size. Tokeniser and shortlist stay the same.
+    """
     if storage not in STORAGES:
-        known = ", ".join(STORAGES)
-        raise ConfigError(f"--storage: expected one of {known}; got {storage!r}", did_you_mean(storage, STORAGES))
+        names = ", ".join(STORAGES)
+        raise ConfigError(f"--storage: expected one of {names}; got {storage!r}", did_you_mean(storage, STORAGES))
     model = find_model(model)
     target = files.check_target(out)
     if not force and target.exists() and model.exists() and target.samefile(model):
         raise ConfigError(
-            f"--output: {out} is the model itself, whose weights would be replaced by {storage} ones for good",
+            f"--output: {out} is the model itself; its weights would be replaced by {storage} weights",
             "give another name, or --force to replace it",
         )
     file, before = modelfile.load(model), model.stat().st_size
-    told = merge(file.card, {} if card is None else read_card(card))
-    if file.config.data.both_ways and told.get("languages") != file.card.get("languages"):
-        raise ConfigError(f"{card}: languages: expected those of the model, which are its tags", "leave them out")
+    new_card = merge(file.card, {} if card is None else read_card(card))
+    if file.config.data.both_ways and new_card.get("languages") != file.card.get("languages"):
+        raise ConfigError(
+            f"{card}: languages: expected those of the model, because they are its tags", "leave them out"
+        )
     if align is not None:
-        told |= measured_alignment(file, align)
-    kind, others = cast(Storage, storage), file.other_settings
-    modelfile.save(out, file.config, file.weights(), file.tokenizer, told, kind, file.shortlist, others)
+        new_card |= measure_alignment(file, align)
+    modelfile.save(
+        out, file.config, file.weights(), file.tokenizer, new_card, cast(Storage, storage), file.shortlist,
+        file.other_settings,
+    )  # fmt: skip
     sizes = {"before": before, "after": out.stat().st_size}
     if as_json:
         print(json.dumps({"model": str(out), "storage": storage, "bytes": sizes}))
@@ -66,12 +75,12 @@ def pack(
         print(f"{out}: {storage}, {sizes['after'] / 2**20:.1f} MiB (was {sizes['before'] / 2**20:.1f})")
 
 
-def measured_alignment(file: ModelFile, files: tuple[Path, Path]) -> dict[str, Any]:
-    """The entry of the card that names the heads which align words."""
+def measure_alignment(file: ModelFile, files: tuple[Path, Path]) -> dict[str, Any]:
+    """Return the entry of the card that names the attention heads which align words."""
     from sixfold.data.corpus import Corpus
     from sixfold.explorer.influence import measure_aligning_heads
 
-    pairs = islice(Corpus("align", files).pairs(), ALIGNED_PAIRS)
+    pairs = islice(Corpus("align", files).pairs(), ALIGNMENT_PAIRS)
     return measure_aligning_heads(file, ((pair.source, pair.target) for pair in pairs)).to_card()
 
 

@@ -1,4 +1,4 @@
-"""`sixfold report`: one page about a run, ended or not, or about several side by side."""
+"""`sixfold report`: one page about a training run, finished or not, or about several runs side by side."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from sixfold.cli.options import Command
+from sixfold.cli.options import Command, JsonOption
 from sixfold.evaluation.systems import require_sacrebleu
 from sixfold.reports import page
 
@@ -19,15 +19,17 @@ def register(app: typer.Typer, name: str) -> None:
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders that `sixfold train --output` made.")],
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="Run folders, as `sixfold train --output` makes them.")
+    ],
     out: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The page; left out: RUN/report.html, for several runs compare.html."),
+        typer.Option("--output", "-o", help="Page to write. Default: RUN/report.html, or compare.html for several."),
     ] = None,
-    png: Annotated[Path | None, typer.Option(help="A folder for the curves as PNG files.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The same as JSON on standard output.")] = False,
+    png: Annotated[Path | None, typer.Option(help="Folder to write the curves to as PNG files.")] = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Write a page about training runs: curves, scores, sentences, data, settings and cost."""
+    """Write a page about training runs: curves, scores, sample translations, data, settings and cost."""
     require_sacrebleu()
     from sixfold.reports.run_record import read_runs
     from sixfold.reports.training import training_dict, training_page

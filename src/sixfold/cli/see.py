@@ -1,4 +1,4 @@
-"""`sixfold see`: a sentence's way through a model as a picture, a page, or a table in the terminal."""
+"""`sixfold see`: what a model does with a sentence, as a picture, a page, or a table in the terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Annotated, Any, cast, get_args
 import typer
 
 from sixfold import files, modelfile
-from sixfold.cli.options import MODEL_HELP, Command
+from sixfold.cli.options import Command, JsonOption, ModelOption
 from sixfold.cli.see_table import show
 from sixfold.configfile import did_you_mean
 from sixfold.errors import RequestError
@@ -33,52 +33,73 @@ def register(app: typer.Typer, name: str) -> None:
 
 
 def see(
-    texts: Annotated[list[str], typer.Argument(metavar="TEXT...|RUN...", help="A sentence; for masks, several.")],
-    name: Annotated[str, typer.Option("--view", "-v", help=f"{', '.join(VIEW_NAMES)}.")] = "attention",
+    texts: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TEXT...|RUN...",
+            help="A sentence. The view masks takes several; the view training takes run folders.",
+        ),
+    ],
+    name: Annotated[str, typer.Option("--view", "-v", help=f"What to show: {', '.join(VIEW_NAMES)}.")] = "attention",
     kind: Annotated[
-        str | None, typer.Option(help="cross, encoder or decoder; left out: cross, where there is.")
+        str | None,
+        typer.Option(help="Attention to show: cross, encoder or decoder. Default: cross, if the model has it."),
     ] = None,
-    layer: Annotated[int | None, typer.Option(min=0, help="From 0; left out: the last.")] = None,
-    head: Annotated[int | None, typer.Option(min=0, help="From 0; left out: the mean of all; of a walk, 0.")] = None,
-    token: Annotated[str | None, typer.Option(help="Of token and walk: its number, or what it says.")] = None,
-    words: Annotated[bool, typer.Option("--words", help="Of attention: pieces joined into words.")] = False,
-    top: Annotated[int, typer.Option(min=1, max=50, help="Of steps and walk: so many likeliest pieces.")] = 5,
-    beam: Annotated[int, typer.Option(min=1, max=16, help="Of beam: hypotheses that are followed at once.")] = 4,
-    translation: Annotated[str | None, typer.Option(help="Look at this one; left out: the model's own.")] = None,
-    source: Annotated[str | None, typer.Option("--from", help="Language; left out: by the script.")] = None,
-    target: Annotated[str | None, typer.Option("--to", help="Language; left out: the model's.")] = None,
-    model: Annotated[Path | None, typer.Option("--model", "-m", help=MODEL_HELP)] = None,
-    off: Annotated[list[str], typer.Option(help="A head to switch off, as cross.1.3; repeatable.")] = [],  # noqa: B006
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="A .png, .svg or .html file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The numbers as JSON on standard output.")] = False,
+    layer: Annotated[int | None, typer.Option(min=0, help="Layer, counted from 0. Default: the last.")] = None,
+    head: Annotated[
+        int | None,
+        typer.Option(min=0, help="Attention head, counted from 0. Default: the mean of all; for the view walk, 0."),
+    ] = None,
+    token: Annotated[
+        str | None, typer.Option(help="For the views token and walk: number of the token, or its text.")
+    ] = None,
+    words: Annotated[bool, typer.Option("--words", help="For the view attention: join tokens into words.")] = False,
+    top: Annotated[
+        int, typer.Option(min=1, max=50, help="For the views steps and walk: number of most likely tokens to show.")
+    ] = 5,
+    beam: Annotated[int, typer.Option(min=1, max=16, help="For the view beam: hypotheses of the beam search.")] = 4,
+    translation: Annotated[str | None, typer.Option(help="Translation to look at. Default: that of the model.")] = None,
+    source: Annotated[
+        str | None, typer.Option("--from", help="Source language. Default: by the script of the text.")
+    ] = None,
+    target: Annotated[str | None, typer.Option("--to", help="Target language. Default: that of the model.")] = None,
+    model: ModelOption = None,
+    off: Annotated[
+        list[str], typer.Option(help="Attention head to switch off, cross.1.3 for example. Can be repeated.")
+    ] = [],  # noqa: B006
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File to write: .png, .svg or .html. Default: a table in the terminal."),
+    ] = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Show what a model does with a sentence: real numbers of one pass, as a picture, a page or a table."""
+    """Show what a model does with a sentence: the numbers of a forward pass as a picture, a page or a table."""
     check_view_name(name)
     if kind is not None and kind not in get_args(Kind):
-        near = did_you_mean(kind, get_args(Kind))
-        raise RequestError(f"--kind: expected cross, encoder or decoder; got {kind!r:.40}", near)
+        hint = did_you_mean(kind, get_args(Kind))
+        raise RequestError(f"--kind: expected cross, encoder or decoder; got {kind!r:.40}", hint)
     check_output(output)
-    wish = ViewOptions(cast("Kind | None", kind), layer, head, token, words, top, beam)
+    options = ViewOptions(cast("Kind | None", kind), layer, head, token, words, top, beam)
     if name == "training":
-        seen, facts, page = see_training(texts)
+        shown, facts, page = see_training(texts)
     else:
         check_texts(name, texts, translation)
         heads = [Head.parse(each) for each in off]
         file = modelfile.load(find_model(model))
         traces = [explore(text, translation, file, source, target, heads) for text in texts]
-        seen = view(name, traces, wish)
-        facts, page = {"sentences": [described(trace) for trace in traces]}, None
+        shown = view(name, traces, options)
+        facts, page = {"sentences": [describe(trace) for trace in traces]}, None
     if output is not None:
-        write(output, seen, page)
+        write(output, shown, page)
     if as_json:
-        facts |= {"title": seen.scene.title, "tables": [table.to_dict() for table in seen.tables]}
+        facts |= {"title": shown.scene.title, "tables": [table.to_dict() for table in shown.tables]}
         print(json.dumps({"view": name, **facts}, ensure_ascii=False))
     elif output is None:
-        show(seen)
+        show(shown)
 
 
 def check_output(output: Path | None) -> None:
-    """Before any work is done."""
+    """Raise RequestError if the output file cannot be written, before any work is done."""
     if output is None:
         return
     if output.suffix.lower() not in SUFFIXES:
@@ -87,31 +108,34 @@ def check_output(output: Path | None) -> None:
 
 
 def check_texts(name: str, texts: Sequence[str], translation: str | None) -> None:
+    """Raise RequestError if the texts are not what a view needs."""
     if len(texts) > 1 and name != "masks":
-        hint = "put it in quotes; only masks are of several"
+        hint = "put it in quotes; only the view masks takes several"
         raise RequestError(f"--view {name}: expected one sentence; got {len(texts)}", hint)
     if len(texts) > 1 and translation is not None:
-        raise RequestError("--translation: expected only with one sentence", "leave it out")
+        raise RequestError("--translation: expected only together with one sentence", "leave it out")
     for text in texts:
         if not text.strip():
             raise RequestError("text: expected a sentence; got an empty text", "put a sentence in quotes")
         if is_folder(text):
-            raise RequestError(f"{text}: expected a sentence; got a folder", "--view training shows that of a run")
+            raise RequestError(
+                f"{text}: expected a sentence; got a folder", "--view training shows the folder of a run"
+            )
 
 
 def is_folder(text: str) -> bool:
-    with suppress(OSError, ValueError):  # too long for a name, or with a NUL
+    with suppress(OSError, ValueError):  # too long for a file name, or with a NUL character
         return Path(text).is_dir()
     return False
 
 
-def described(trace: Trace) -> dict[str, Any]:
+def describe(trace: Trace) -> dict[str, Any]:
     languages = {"from": trace.languages[0], "to": trace.languages[1]}
     return {"text": trace.text, "translation": trace.translation, **languages, "off": [str(head) for head in trace.off]}
 
 
 def see_training(folders: Sequence[str]) -> tuple[View, dict[str, Any], str]:
-    """The curves of runs; their page is that of `sixfold report`."""
+    """Return the curves of runs, their names, and their page, which is that of `sixfold report`."""
     from sixfold.evaluation.systems import require_sacrebleu
 
     require_sacrebleu()
@@ -127,12 +151,13 @@ def see_training(folders: Sequence[str]) -> tuple[View, dict[str, Any], str]:
     return curves(title, plots, from_zero), {"runs": [record.name for record in records]}, training_page(records)
 
 
-def write(output: Path, seen: View, page: str | None) -> None:
+def write(output: Path, shown: View, page: str | None) -> None:
+    """Write a view in the format of the file name; `page` replaces its HTML page."""
     suffix = output.suffix.lower()
     if suffix == ".png":
-        data = png(seen.scene)
+        data = png(shown.scene)
     else:
-        data = (svg(seen.scene) if suffix == ".svg" else page or html_page(seen)).encode()
+        data = (svg(shown.scene) if suffix == ".svg" else page or html_page(shown)).encode()
     with files.atomic(output) as file:
         file.write(data)
     print(f"wrote {output}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`sixfold serve`: translations over HTTP, for LibreTranslate's clients and for ours."""
+"""`sixfold serve`: translations over HTTP, for LibreTranslate's clients and Sixfold's own."""
 
 from __future__ import annotations
 
@@ -18,30 +18,39 @@ def register(app: typer.Typer, name: str) -> None:
 
 def serve(
     models: Annotated[list[Path], typer.Option("--model", "-m", help=MODELS_HELP)] = [],  # noqa: B006
-    host: Annotated[str | None, typer.Option(help="Address to listen on; 0.0.0.0 for everyone.")] = None,
-    port: Annotated[int | None, typer.Option(help="0: any that is free.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Left out: as many as there are cores.")] = None,
-    api_key_file: Annotated[Path | None, typer.Option(help="Keys, hashed; with it every request needs one.")] = None,
-    config: Annotated[Path | None, typer.Option(help="A TOML file with these and all other settings.")] = None,
-    new_key: Annotated[str | None, typer.Option(help="Make a key of this name, print it, and stop.")] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(help="Address to listen on. Default: 127.0.0.1. Use 0.0.0.0 to accept other machines."),
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on. Default: 5000. 0 takes a free port.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Number of threads. Default: the number of cores.")] = None,
+    api_key_file: Annotated[
+        Path | None, typer.Option(help="File of hashed API keys. If given, every request needs a key.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file with these options and all other settings of the server.")
+    ] = None,
+    new_key: Annotated[
+        str | None, typer.Option(help="Create an API key with this name, print it, and exit. Needs --api-key-file.")
+    ] = None,
 ) -> None:
-    """Serve translations over HTTP."""
-    # NumPy's threads spin while they wait, and take the cores from those that translate.
+    """Serve translations over HTTP, with a web page to translate and explore."""
+    # NumPy's threads spin while they wait, and would take the cores away from translation.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from sixfold.serving.api_keys import make_key
     from sixfold.serving.options import read_options
 
     if new_key is not None:
         if api_key_file is None:
-            raise ConfigError("--new-key: expected --api-key-file with it, to keep the hash in", "name a file")
+            raise ConfigError("--new-key: expected --api-key-file with it, for the hash of the key", "name a file")
         print(make_key(api_key_file, new_key))
         return
-    told: dict[str, Any] = {
+    overrides: dict[str, Any] = {
         "host": host, "port": port, "threads": threads,
         "api_key_file": None if api_key_file is None else str(api_key_file),
         "models": [str(path) for path in models] or None,
     }  # fmt: skip
-    options = read_options(config, {name: value for name, value in told.items() if value is not None})
+    options = read_options(config, {name: value for name, value in overrides.items() if value is not None})
     from sixfold.serving.app import make_app
     from sixfold.serving.connection import listen, run
     from sixfold.serving.models import ReloadingModels

@@ -1,4 +1,4 @@
-"""`sixfold summary`: what a model is made of, from a model file or a preset, without loading a tensor library."""
+"""`sixfold summary`: the parts of a model, from a model file, a preset or a recipe. It does not need torch."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from rich.tree import Tree
 
 from sixfold import config as settings
 from sixfold import modelfile, presets
-from sixfold.cli.config import Set, resolve
-from sixfold.cli.options import MODEL_HELP, Command
+from sixfold.cli.config import load_config
+from sixfold.cli.options import MODEL_HELP, Command, JsonOption, SetOption
 from sixfold.config import Config, ModelConfig
 from sixfold.errors import ConfigError
 from sixfold.modelfile import ModelFile
 from sixfold.translation.loading import MODEL_SUFFIX, find_model
 from sixfold.weights import Shape, cost, counts, shapes
 
-LENGTH = 64  # tokens a sentence, for figures that depend on it
+SENTENCE_TOKENS = 64  # length that the FLOPs are computed for
 
 
 def register(app: typer.Typer, name: str) -> None:
@@ -34,13 +34,13 @@ def register(app: typer.Typer, name: str) -> None:
 def summary(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="MODEL|PRESET|FILE.toml", help=f"A preset, a recipe, or a model. {MODEL_HELP}"),
+        typer.Argument(metavar="MODEL|PRESET|FILE.toml", help=f"Preset, recipe, or model. {MODEL_HELP}"),
     ] = None,
-    model: Annotated[Path | None, typer.Option("--model", "-m", help="The same as the argument.")] = None,
-    changes: Set = [],  # noqa: B006
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    model: Annotated[Path | None, typer.Option("--model", "-m", help="Another way to give the argument.")] = None,
+    changes: SetOption = [],  # noqa: B006
+    as_json: JsonOption = False,
 ) -> None:
-    """Print the module tree, its shapes, where the parameters are, and what a token costs."""
+    """Print the modules of a model, the shapes of its weights, its number of parameters, and its cost per token."""
     if name is not None and model is not None:
         raise ConfigError(f"--model: expected one model; got {name!r} and {str(model)!r}", "leave one of them out")
     name = str(model) if model is not None else name
@@ -51,22 +51,22 @@ def summary(
             raise ConfigError("--set: expected a preset or a recipe to change; got a finished model")
         config = file.config
     else:
-        config = settings.override(resolve(name or ""), changes)
+        config = settings.override(load_config(name or ""), changes)
     facts = describe(config, file)
     if as_json:
         print(json.dumps(facts, ensure_ascii=False, indent=2))
     else:
-        wide_enough = Console().width >= 20
+        is_wide = Console().width >= 20
         show(
             name or (path.stem if path else ""),
             config.model,
             facts,
-            Console(width=None if wide_enough else 80, emoji=False),
+            Console(width=None if is_wide else 80, emoji=False),
         )
 
 
 def model_file(name: str | None) -> Path | None:
-    """The model file that is meant; None for a preset or a recipe."""
+    """Return the model file of this name, or None if it is a preset or a recipe."""
     if name is not None and (name in presets.PRESETS or name.endswith(".toml")):
         return None
     path = find_model(name)
@@ -74,17 +74,18 @@ def model_file(name: str | None) -> Path | None:
 
 
 def describe(config: Config, file: ModelFile | None) -> dict[str, Any]:
+    """Return everything that `--json` prints. The cache is in bytes per token and row, for float32."""
     shape = config.model
     parts = counts(shape)
     total = sum(parts.values())
-    tokens = cost(shape, LENGTH)
+    tokens = cost(shape, SENTENCE_TOKENS)
     cache = 2 * shape.decoder_layers * shape.groups * shape.d_head * 4 if "decoder" in shape.stacks else 0
     facts: dict[str, Any] = {
         "kind": shape.kind,
         "parameters": total,
         "parts": {part: {"parameters": size, "share": round(size / total, 4)} for part, size in parts.items()},
         "flops_per_token": {"encoder": tokens.encoder, "decoder": tokens.decoder, "output": tokens.output,
-                            "total": tokens.total, "at_length": LENGTH},
+                            "total": tokens.total, "at_length": SENTENCE_TOKENS},
         "bytes": {"float32": 4 * total, "bfloat16": 2 * total, "int8": total, "training": 16 * total,
                   "cache_per_token": cache},
         "weights": {name: list(each) for name, each in shapes(shape).items()},
@@ -105,12 +106,14 @@ def show(title: str, shape: ModelConfig, facts: dict[str, Any], console: Console
         table.add_row(part, f"{fact['parameters']:,}", f"{fact['share']:.1%}")
     console.print(table)
     flops, size = facts["flops_per_token"], facts["bytes"]
-    pieces = ", ".join(f"{name} {flops[name] / 1e6:.1f}M" for name in ("encoder", "decoder", "output") if flops[name])
-    console.print(f"forward FLOPs a token at length {LENGTH}: {flops['total'] / 1e6:.1f}M ({pieces})", highlight=False)
+    by_part = ", ".join(f"{name} {flops[name] / 1e6:.1f}M" for name in ("encoder", "decoder", "output") if flops[name])
+    console.print(
+        f"forward FLOPs per token at length {SENTENCE_TOKENS}: {flops['total'] / 1e6:.1f}M ({by_part})", highlight=False
+    )
     stored = ", ".join(f"{name} {size[name] / 2**20:.1f} MiB" for name in ("float32", "bfloat16", "int8"))
     console.print(f"memory: {stored}; training {size['training'] / 2**20:.0f} MiB plus activations", highlight=False)
     if size["cache_per_token"]:
-        console.print(f"decoding cache: {size['cache_per_token'] / 2**10:.0f} KiB a token and row", highlight=False)
+        console.print(f"decoding cache: {size['cache_per_token'] / 2**10:.0f} KiB per token and row", highlight=False)
     for line in file_lines(facts.get("file", {})):
         console.print(line, highlight=False, markup=False)
 
@@ -120,12 +123,12 @@ def file_lines(file: dict[str, Any]) -> Iterator[str]:
         if file.get(name):
             yield f"{name}: {file[name]}"
     for line in card_lines(file.get("card", {})):
-        # A card comes from whoever made the file; a terminal must not obey it.
+        # The card comes from the author of the file; the terminal must not interpret its control characters.
         yield "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in line)
 
 
 def card_lines(card: dict[str, Any], indent: str = "") -> Iterator[str]:
-    """A table of tables a line each; of the validations of a run, the last."""
+    """Yield the lines of a card. Nested tables are indented; of a run's validations only the last is shown."""
     for name, value in card.items():
         if isinstance(value, dict) and any(isinstance(inner, dict) for inner in value.values()):
             yield f"{indent}{name}:"
@@ -140,7 +143,7 @@ def card_lines(card: dict[str, Any], indent: str = "") -> Iterator[str]:
 
 
 def brief(value: Any) -> str:
-    """Words and rounded numbers; `--json` has them all."""
+    """Return a value in one line, with rounded numbers; `--json` has it in full."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {brief(inner)}" for name, inner in value.items())
     if isinstance(value, list):
@@ -149,20 +152,20 @@ def brief(value: Any) -> str:
 
 
 def module_tree(weights: dict[str, Shape]) -> Tree:
-    """Weights by their dotted names; layers of the same shapes are written once."""
+    """Return a tree of weights by their dotted names. Layers with the same shapes are shown once."""
     root: dict[str, Any] = {}
     for name, shape in weights.items():
         *path, leaf = name.split(".")
-        place = root
+        node = root
         for part in path:
-            place = place.setdefault(part, {})
-        place[leaf] = shape
+            node = node.setdefault(part, {})
+        node[leaf] = shape
     tree = Tree("model")
-    _grow(tree, root)
+    _add_branches(tree, root)
     return tree
 
 
-def _grow(tree: Tree, node: dict[str, Any]) -> None:
+def _add_branches(tree: Tree, node: dict[str, Any]) -> None:
     names = list(node)
     while names:
         name = names.pop(0)
@@ -174,4 +177,4 @@ def _grow(tree: Tree, node: dict[str, Any]) -> None:
             sizes = ", ".join(f"{leaf} {'×'.join(map(str, child))}" for leaf, child in children.items())
             tree.add(f"{label}  [dim]{sizes}[/]")
         else:
-            _grow(tree.add(label), children)
+            _add_branches(tree.add(label), children)

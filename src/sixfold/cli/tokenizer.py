@@ -1,4 +1,4 @@
-"""`sixfold tokenizer train|encode|decode`: learn a tokeniser, and see what it does to text."""
+"""`sixfold tokenizer train|encode|decode`: learns a tokeniser, and shows what it does to text."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ from sixfold.text.lines import decode_line, read_lines
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.translation.loading import find_model
 
-Where = Annotated[
-    Path | None, typer.Option("--model", "-m", help=f"A tokeniser file, a tokenizer.json, or a model. {MODEL_HELP}")
+TokenizerOption = Annotated[
+    Path | None, typer.Option("--model", "-m", help=f"Tokeniser file, tokenizer.json, or model. {MODEL_HELP}")
 ]
-Words = Annotated[list[str] | None, typer.Argument(help="Left out: lines of standard input.")]
+Texts = Annotated[list[str] | None, typer.Argument(help="Texts. Default: the lines of standard input.")]
+Ids = Annotated[list[str] | None, typer.Argument(help="Ids. Default: the lines of standard input.")]
 
 
 def register(app: typer.Typer, name: str) -> None:
-    verb = typer.Typer(help="Learn a tokeniser, and see what it does to text.")
+    verb = typer.Typer(help="Learn a tokeniser, or see what one does to text.")
     verb.command(cls=Command)(train)
     verb.command(cls=Command)(encode)
     verb.command(cls=Command)(decode)
@@ -38,11 +39,11 @@ def register(app: typer.Typer, name: str) -> None:
 
 
 def train(
-    files: Annotated[list[Path], typer.Argument(help="UTF-8 text, one sentence a line.")],
-    out: Annotated[Path, typer.Option("--output", "-o", help="The tokeniser file to write.")],
-    vocab: Annotated[int, typer.Option(help="Pieces, reserved ones included.")] = 32000,
-    algorithm: Annotated[str, typer.Option(help="bpe, wordpiece or unigram.")] = "bpe",
-    tag: Annotated[list[str], typer.Option(help="A reserved tag such as zh; repeatable.")] = [],  # noqa: B006
+    files: Annotated[list[Path], typer.Argument(help="Text files in UTF-8, one sentence per line.")],
+    out: Annotated[Path, typer.Option("--output", "-o", help="Tokeniser file to write.")],
+    vocab: Annotated[int, typer.Option(help="Size of the vocabulary, with the reserved tokens.")] = 32000,
+    algorithm: Annotated[str, typer.Option(help="How to learn it: bpe, wordpiece or unigram.")] = "bpe",
+    tag: Annotated[list[str], typer.Option(help="Tag to reserve, zh for example. Can be repeated.")] = [],  # noqa: B006
 ) -> None:
     """Learn a tokeniser from text files."""
     from sixfold.text.learn import train_tokenizer
@@ -51,22 +52,22 @@ def train(
         raise ConfigError(f"--algorithm: expected one of {', '.join(get_args(Algorithm))}; got {algorithm!r}")
     config = TokenizerConfig(algorithm=algorithm, vocab=vocab, tags=tuple(tag))  # type: ignore[arg-type]
     if check_target(out) in [file.resolve() for file in files]:
-        raise ConfigError(f"--output: expected another file than the text; got {out}")
-    tokenizer = train_tokenizer(_lines(files), config, progress=sys.stderr.isatty())
+        raise ConfigError(f"--output: expected a file other than the input; got {out}")
+    tokenizer = train_tokenizer(_read_lines(files), config, progress=sys.stderr.isatty())
     with atomic(out) as file:
         file.write(tokenizer.to_json().encode())
-    short = f" of {vocab} asked for: the text has no more" if tokenizer.vocab < vocab else ""
-    print(f"{out}: {tokenizer.vocab} pieces{short} ({algorithm})", file=sys.stderr)
+    shortfall = f" instead of {vocab}, because the text has no more" if tokenizer.vocab < vocab else ""
+    print(f"{out}: {tokenizer.vocab} tokens{shortfall} ({algorithm})", file=sys.stderr)
 
 
 def encode(
-    text: Words = None,
-    model: Where = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    texts: Texts = None,
+    model: TokenizerOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object for each text.")] = False,
 ) -> None:
-    """Print the ids of each text, or with --json its pieces and their offsets too."""
+    """Print the ids of each text. With --json, print its tokens and their offsets too."""
     tokenizer = load(model)
-    for line in text if text is not None else _stdin():
+    for line in texts if texts is not None else _read_stdin():
         encoding = tokenizer.encode_with_offsets(line)
         if as_json:
             fields = {"ids": encoding.ids, "tokens": encoding.tokens, "offsets": encoding.offsets}
@@ -75,10 +76,10 @@ def encode(
             print(" ".join(map(str, encoding.ids)))
 
 
-def decode(ids: Words = None, model: Where = None) -> None:
-    """Print the text of ids, given as numbers or as lines of numbers."""
+def decode(ids: Ids = None, model: TokenizerOption = None) -> None:
+    """Print the text of some ids. From standard input, each line of ids becomes a line of text."""
     tokenizer = load(model)
-    for line in [" ".join(ids)] if ids is not None else _stdin():
+    for line in [" ".join(ids)] if ids is not None else _read_stdin():
         try:
             numbers = [int(word) for word in line.split()]
         except ValueError:
@@ -87,7 +88,7 @@ def decode(ids: Words = None, model: Where = None) -> None:
 
 
 def load(model: Path | None) -> Tokenizer:
-    """The tokeniser of a model file, by default of the one that ships, or one in JSON."""
+    """Return the tokeniser of a model file, by default of the shipped model, or of a JSON file."""
     path = find_model(model)
     if path.suffix != ".safetensors":
         return Tokenizer.load(path)
@@ -97,11 +98,12 @@ def load(model: Path | None) -> Tokenizer:
     return tokenizer
 
 
-def _lines(files: list[Path]) -> Iterator[str]:
+def _read_lines(files: list[Path]) -> Iterator[str]:
+    """Yield the lines of all files while a progress bar is shown."""
     for file in files:
         if not file.is_file():
-            found = "got a folder or a device" if file.exists() else "no such file"
-            raise DataError(f"{file}: expected a text file; {found}")
+            problem = "got a folder or a device" if file.exists() else "no such file"
+            raise DataError(f"{file}: expected a text file; {problem}")
     columns = (TextColumn("reading"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("read", total=sum(file.stat().st_size for file in files))
@@ -109,7 +111,7 @@ def _lines(files: list[Path]) -> Iterator[str]:
             yield from read_lines(file, lambda size: bar.advance(task, size))
 
 
-def _stdin() -> Iterator[str]:
+def _read_stdin() -> Iterator[str]:
     if sys.stdin is None:
         raise DataError("standard input: expected lines of text; it is closed")
     check_utf8(cast(io.BufferedReader, sys.stdin.buffer).peek(), "standard input")

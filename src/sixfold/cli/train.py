@@ -1,58 +1,113 @@
-"""`sixfold train`: raw pairs in, one model file out; the same command again goes on where it was stopped."""
+"""`sixfold train` and `sixfold finetune`: a model file from text. The same command again continues a stopped run."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sixfold.cli.config import Set
-from sixfold.cli.options import Command
+from sixfold.cli.options import Command, SetOption
 
 if TYPE_CHECKING:
     from sixfold.training.run import Outcome
 
+DEV_HELP = "One file of pairs, or given twice, source and target. Default: some pairs of the text are held out."
+DeviceOption = Annotated[str, typer.Option(help="Where to train: auto, cpu or cuda.")]
+
 
 def register(app: typer.Typer, name: str) -> None:
-    app.command(name, cls=Command)(train)
+    commands: dict[str, Callable[..., None]] = {"train": train, "finetune": finetune}
+    app.command(name, cls=Command)(commands[name])
 
 
 def train(
     files: Annotated[
-        list[Path], typer.Argument(metavar="SOURCE TARGET | PAIRS | RECIPE.toml", help="Raw text, or a recipe.")
+        list[Path],
+        typer.Argument(
+            metavar="SOURCE TARGET | PAIRS | RECIPE.toml",
+            help="Two text files, one file of pairs (.tsv, .jsonl), or a recipe.",
+        ),
     ],
-    out: Annotated[Path, typer.Option("--output", "-o", help="The folder of the run.")] = Path("run"),
-    preset: Annotated[str, typer.Option(help="Size of the model; left out: chosen for corpus and device.")] = "",
-    changes: Set = [],  # noqa: B006 -- typer reads the default and never changes it
-    dev: Annotated[
-        list[Path], typer.Option("--dev", help="A dev set: one file of pairs, or given twice, source and target.")
-    ] = [],  # noqa: B006
+    out: Annotated[Path, typer.Option("--output", "-o", help="Folder for the run.")] = Path("run"),
+    preset: Annotated[
+        str, typer.Option(help="Size of the model. Default: chosen by the size of the corpus and the device.")
+    ] = "",
+    changes: SetOption = [],  # noqa: B006 -- typer reads the default and never changes it
+    dev: Annotated[list[Path], typer.Option("--dev", help=f"Dev set. {DEV_HELP}")] = [],  # noqa: B006
     both_ways: Annotated[
-        bool, typer.Option("--both-ways", help="One model that translates in both directions.")
+        bool, typer.Option("--both-ways", help="Train one model that translates in both directions.")
     ] = False,
-    data: Annotated[Path | None, typer.Option(help="Where a recipe's corpora are; left out: beside it.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with the corpora of a recipe. Default: the folder of the recipe.")
+    ] = None,
+    device: DeviceOption = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
-    """Train a translator from raw parallel text. Stop it at any moment; the same command goes on."""
-    from sixfold.training.run import train as begin
+    """Train a translation model from parallel text.
+
+    You can stop it at any time. Run the same command again to continue.
+    """
+    from sixfold.training import run
 
     changes = [*(["data.both_ways=true"] if both_ways else []), *changes]
-    outcome = begin(files, out, preset, changes, dev, data, device)
-    tell(outcome, {} if as_json else None)
+    outcome = run.train(files, out, preset, changes, dev, data, device)
+    print_outcome(outcome, {} if as_json else None)
 
 
-def tell(outcome: Outcome, more: dict[str, Any] | None) -> None:
-    """The last line, and where `more` is not None, the facts as JSON with those added. One process speaks for all."""
+def finetune(
+    model: Annotated[Path, typer.Argument(help="Model file or run folder to start from. It is not changed.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="SOURCE TARGET | PAIRS", help="New text: two text files, or one file of pairs (.tsv, .jsonl)."
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--output", "-o", help="Folder for the run.")] = Path("finetuned"),
+    old: Annotated[
+        list[Path],
+        typer.Option(
+            "--old",
+            help="Old pairs to mix in, so that the model does not forget them. "
+            "One file of pairs, or given twice, source and target.",
+        ),
+    ] = [],  # noqa: B006 -- typer reads the default and never changes it
+    mix: Annotated[float, typer.Option(help="Share of old pairs in the training data, from 0 to 1.")] = 0.5,
+    dev: Annotated[list[Path], typer.Option("--dev", help=f"Dev set of the new text. {DEV_HELP}")] = [],  # noqa: B006
+    old_dev: Annotated[list[Path], typer.Option("--old-dev", help=f"Dev set of the old text. {DEV_HELP}")] = [],  # noqa: B006
+    lora: Annotated[int, typer.Option(help="Rank of the LoRA matrices to train. 0 trains all weights instead.")] = 0,
+    changes: SetOption = [],  # noqa: B006
+    device: DeviceOption = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the scores before and after as JSON.")] = False,
+) -> None:
+    """Fine-tune a model on new text, and show its scores on old and new text before and after.
+
+    The vocabulary stays the same.
+    """
+    from sixfold.modelfile import load
+    from sixfold.training import run
+    from sixfold.translation.loading import find_model
+
+    all_changes = [f"training.lora={lora}", *changes] if lora else changes
+    outcome = run.finetune(find_model(model), files, out, old, mix, dev, old_dev, all_changes, device)
+    before = {} if outcome.model is None else load(outcome.model).card.get("scores_before", {})
+    print_outcome(outcome, {"scores_before": before} if as_json else None)
+
+
+def print_outcome(outcome: Outcome, extra: dict[str, Any] | None) -> None:
+    """Print the last line of a run, and unless `extra` is None, the outcome as JSON with these fields added.
+
+    Of several processes, only the leader prints.
+    """
     if not outcome.is_leader:
         return
-    if more is not None:
+    if extra is not None:
         model = None if outcome.model is None else str(outcome.model)
         facts = {"finished": model is not None, "model": model, "step": outcome.step, "scores": outcome.scores}
-        print(json.dumps(facts | more))
+        print(json.dumps(facts | extra))
     if outcome.model is not None:
         print(f"{outcome.model}: done; look at it with: sixfold summary {quote(str(outcome.model))}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`sixfold translate`: a text, a file, a pipe, or whatever is typed at a prompt."""
+"""`sixfold translate`: translates a text, a file, a pipe, or lines typed at a prompt."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import typer
 
 from sixfold import files, modelfile
 from sixfold.cli.options import MODELS_HELP, Command
-from sixfold.cli.translate_lines import Job, Partial, Reader, progress, size_of
+from sixfold.cli.translate_lines import LineReader, PartialOutput, TranslationJob, file_size, progress
 from sixfold.config import Compute
 from sixfold.errors import ConfigError, DataError, RequestError, SixfoldError
 from sixfold.text.encodings import SAMPLE, check_utf8
@@ -40,29 +40,29 @@ from sixfold.translation.options import TranslateOptions
 from sixfold.translation.result import Translation
 from sixfold.translation.translator import Translator
 
-ALTERNATIVES = 5
-BINARY_FORMAT = "docx"  # the one format of documents that is not text
-STANDARD = Path("-")
-# Endings of file names that a text of one word hardly has. Those of programs are left out: Node.js is a word.
+DEFAULT_ALTERNATIVES = 5
+BINARY_FORMAT = "docx"  # the only document format that is not text
+STDIN = Path("-")
+# Suffixes of file names that single words rarely have. Those of programs are left out, because Node.js is a word.
 OTHER_SUFFIXES = (
     ".txt .text .log .rst .tex .adoc .rtf .doc .odt .pdf .epub .xls .xlsx .ods .ppt .pptx .odp .xml .jsonl "
     ".ndjson .tmx .toml .ini .cfg .conf .properties .resx .strings .ass .sub .sbv .ttml .gz .xz .zst .bz2 .zip .7z "
     ".tar .tgz .rar .png .jpg .jpeg .gif .webp .mp3 .mp4 .wav .safetensors .zh .en .ja .ko .src .tgt"
 )
-# Endings of corpora and notes that domains have too: alone, amazon.de is a word; in a folder, data/train.de is a file.
+# Suffixes of text files that domains have too: amazon.de alone is a word, but data/train.de in a folder is a file.
 DOMAIN_SUFFIXES = {".org", ".de", ".fr", ".es", ".ru", ".pt", ".cs", ".pl", ".ar"}
 FILE_SUFFIXES = {*OTHER_SUFFIXES.split(), *(suffix for each in FORMATS.values() for suffix in each.suffixes)}
 LIKE_A_FILE = re.compile(r"[\w./\\~-]+\.[A-Za-z]\w{0,4}")
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What was asked for, wherever the text comes from."""
+class CommandOptions:
+    """The options of the command, for texts, files and pipes alike."""
 
     models: list[Path]
     source: str | None
     target: str | None
-    options: TranslateOptions
+    translate_options: TranslateOptions
     compute: Compute
     device: Device | None
     threads: int | None
@@ -76,12 +76,12 @@ class Wish:
     columns: tuple[str, ...] = ()
     strict: bool = False
 
-    def said(self, translator: Translator, text: str) -> Translation:
-        """Of a text that is not in a file."""
-        return translator.translate(text, self.source, self.target, self.options, self.glossary, self.memory)
+    def translate(self, translator: Translator, text: str) -> Translation:
+        """Translate a text that is not in a file."""
+        return translator.translate(text, self.source, self.target, self.translate_options, self.glossary, self.memory)
 
-    def translator(self, device: Device) -> Translator:
-        """Ready to work, and able to do what is asked."""
+    def load_translator(self, device: Device) -> Translator:
+        """Return a translator for these languages, on the device of the options or else on `device`."""
         translator = Translator(self.models, self.device or device, self.threads, self.compute)
         translator.check_languages(self.source, self.target)
         return translator
@@ -92,59 +92,86 @@ def register(app: typer.Typer, name: str) -> None:
 
 
 def translate(
-    texts: Annotated[list[str], typer.Argument(metavar="[TEXT|FILE|-]...", help="- or left out: standard input.")] = [],  # noqa: B006
-    target: Annotated[
-        str | None, typer.Option("--to", help="Language; left out: what the model translates to.")
+    texts: Annotated[
+        list[str],
+        typer.Argument(metavar="[TEXT|FILE|-]...", help="A text or files to translate. Default, or -: standard input."),
+    ] = [],  # noqa: B006
+    target: Annotated[str | None, typer.Option("--to", help="Target language. Default: that of the model.")] = None,
+    source: Annotated[
+        str | None, typer.Option("--from", help="Source language. Default: by the script of the text.")
     ] = None,
-    source: Annotated[str | None, typer.Option("--from", help="Language; left out: told by the script.")] = None,
     models: Annotated[list[Path], typer.Option("--model", "-m", help=MODELS_HELP)] = [],  # noqa: B006
     beam: Annotated[
         int,
         typer.Option(
             min=1,
-            help="Hypotheses that are followed at once, twice as many for short or doubtful sentences; 1 is fastest.",
+            help="Hypotheses of the beam search. 1 is fastest. Short and doubtful sentences get twice as many.",
         ),
     ] = 4,
-    n_best: Annotated[int | None, typer.Option(min=1, help="So many ways to say it; of files, with --json.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="An object a line.")] = False,
-    details: Annotated[bool, typer.Option("--details", help="Tokens and alignment in the JSON of files too.")] = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file, or a folder for several.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an --output that was stopped.")] = False,
-    alternatives: Annotated[bool, typer.Option("--alternatives", help="What may come next after --prefix.")] = False,
-    prefix: Annotated[str, typer.Option(help="What the translation begins with.")] = "",
-    split: Annotated[bool, typer.Option("--split/--no-split", help="Lines into sentences.")] = True,
-    guard: Annotated[bool, typer.Option("--guard/--no-guard", help="Ask again for what is plainly wrong.")] = True,
+    n_best: Annotated[
+        int | None, typer.Option(min=1, help="Number of translations for each text. Files need --json.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object for each text or line.")] = False,
+    details: Annotated[
+        bool, typer.Option("--details", help="With --json: also print tokens and alignment for the lines of files.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File to write, or folder if there are several files to translate."),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an --output that was interrupted.")] = False,
+    alternatives: Annotated[
+        bool, typer.Option("--alternatives", help="List words that may come next after --prefix.")
+    ] = False,
+    prefix: Annotated[str, typer.Option(help="Text that the translation must begin with.")] = "",
+    split: Annotated[bool, typer.Option("--split/--no-split", help="Whether to split lines into sentences.")] = True,
+    guard: Annotated[
+        bool, typer.Option("--guard/--no-guard", help="Whether to translate again what is clearly wrong.")
+    ] = True,
     glossary: Annotated[
-        Path | None, typer.Option(help="Terms and how they must be translated: two columns, a tab between.")
+        Path | None,
+        typer.Option(help="File of terms and their required translations: two columns, separated by a tab."),
     ] = None,
-    memory: Annotated[Path | None, typer.Option(help="Sentences and their translations: TMX, or two columns.")] = None,
+    memory: Annotated[
+        Path | None, typer.Option(help="File of earlier translations to reuse: TMX, or two columns separated by a tab.")
+    ] = None,
     form: Annotated[
-        str | None, typer.Option("--format", help=f"text, {', '.join(FORMATS)}; left out: by the name of the file.")
+        str | None,
+        typer.Option("--format", help=f"Format of the file: text, {', '.join(FORMATS)}. Default: by its name."),
     ] = None,
-    columns: Annotated[str | None, typer.Option(help="Of a table: names in its header or numbers, as id,3.")] = None,
-    device: Annotated[str | None, typer.Option(help="auto, cpu or cuda; left out: cpu for a text, else auto.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Left out: as many as there are cores.")] = None,
-    compute: Annotated[str, typer.Option(help=f"{', '.join(get_args(Compute))}.")] = "int8",
+    columns: Annotated[
+        str | None, typer.Option(help="Columns of a table to translate, by name or number: id,3 for example.")
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Where to run: auto, cpu or cuda. Default: cpu for a text, auto for files.")
+    ] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Number of threads. Default: the number of cores.")] = None,
+    compute: Annotated[str, typer.Option(help=f"Arithmetic of the model: {', '.join(get_args(Compute))}.")] = "int8",
     strict: Annotated[
-        bool, typer.Option("--strict", help="A text in a language that the model does not read is an error.")
+        bool, typer.Option("--strict", help="Fail if a text is in a language that the model does not read.")
     ] = False,
     as_text: Annotated[
-        bool, typer.Option("--text", help="The argument is a text, also where it looks like the name of a file.")
+        bool, typer.Option("--text", help="Treat the argument as a text, even if it looks like a file name.")
     ] = False,
-    workers: Annotated[str | None, typer.Option(help="ray: many processes, on this machine or a cluster.")] = None,
-    field: Annotated[str | None, typer.Option(help="What to translate of .jsonl files; left out: text.")] = None,
+    workers: Annotated[
+        str | None, typer.Option(help="ray: translate files with many processes, on this machine or a cluster.")
+    ] = None,
+    field: Annotated[str | None, typer.Option(help="Field of .jsonl files to translate. Default: text.")] = None,
 ) -> None:
-    """Translate a text, a file or a pipe: one line in, one line out."""
+    """Translate a text, a file or a pipe.
+
+    Of a file or a pipe, each line becomes one line. Documents keep their format. Several files need --output.
+    """
     if compute not in get_args(Compute):
         raise ConfigError(f"--compute: expected one of {', '.join(get_args(Compute))}; got {compute!r}")
-    inputs = [None if as_text else input_of(text) for text in texts]
+    inputs = [None if as_text else input_path(text) for text in texts]
     check_inputs(texts, inputs, workers is not None or field is not None)
     shards = [path for path in inputs if path is not None] if len(texts) > 1 or workers or field else []
     if shards and alternatives:
         raise RequestError("--alternatives: expected a text; got files", "give the text itself")
-    options = TranslateOptions(beam, n_best or 1, split=split, prefix=prefix, guard=guard)
-    wish = Wish(
-        [find_model(model) for model in models] or shipped_models(), source, target, options,
+    translate_options = TranslateOptions(beam, n_best or 1, split=split, prefix=prefix, guard=guard)
+    options = CommandOptions(
+        [find_model(model) for model in models] or shipped_models(), source, target, translate_options,
         cast(Compute, compute), cast("Device | None", device), threads, as_json, details, output, resume, form,
         None if glossary is None else Glossary.read(glossary),
         None if memory is None else TranslationMemory.read(memory),
@@ -153,59 +180,62 @@ def translate(
     if shards:
         from sixfold.cli.translate_shards import translate_shards
 
-        translate_shards(wish, shards, workers, field or "text")
+        translate_shards(options, shards, workers, field or "text")
     else:
-        count = n_best or ALTERNATIVES if alternatives else None
-        translate_one(wish, texts[0] if texts else None, inputs[0] if inputs else STANDARD, count)
+        count = n_best or DEFAULT_ALTERNATIVES if alternatives else None
+        translate_one(options, texts[0] if texts else None, inputs[0] if inputs else STDIN, count)
 
 
-def translate_one(wish: Wish, text: str | None, path: Path | None, alternatives: int | None) -> None:
-    """Translate a text, where `path` is None, or a file, a pipe or what is typed; of a text also some ways to go on."""
-    is_typed = text is None and sys.stdin is not None and sys.stdin.isatty()
-    kind = None if path is None else format_of(path, wish.form)
-    check(wish, is_lines=path is not None, is_typed=is_typed)
-    check_columns(wish.columns, kind)
+def translate_one(options: CommandOptions, text: str | None, path: Path | None, alternatives: int | None) -> None:
+    """Translate a text if `path` is None, otherwise a file, a pipe or lines typed at a prompt.
+
+    If `alternatives` is a number, list that many words that may come next in the translation of a text.
+    """
+    is_prompt = text is None and sys.stdin is not None and sys.stdin.isatty()
+    kind = None if path is None else format_of(path, options.form)
+    check_options(options, is_lines=path is not None, is_prompt=is_prompt)
+    check_columns(options.columns, kind)
     if alternatives is not None:
         if path is not None:
             raise RequestError("--alternatives: expected a text; got a file or a pipe", "give the text itself")
-        show_alternatives(wish, text or "", alternatives)
-    elif is_typed:
-        converse(wish)
+        show_alternatives(options, text or "", alternatives)
+    elif is_prompt:
+        run_prompt(options)
     elif path is not None and kind is not None:
-        translate_whole(wish, path, kind)
+        translate_document_file(options, path, kind)
     elif path is not None:
-        translate_file(wish, path)
+        translate_file(options, path)
     else:
-        translate_text(wish, text or "")
+        translate_text(options, text or "")
 
 
 def check_inputs(texts: Sequence[str], inputs: Sequence[Path | None], needs_files: bool) -> None:
-    """Raise RequestError for several texts, or for texts among files."""
+    """Raise RequestError if there are several texts, or texts among files."""
     if needs_files and not texts:
         raise RequestError("--workers, --field: expected files; got none", "name them")
     if len(texts) < 2 and not needs_files:
         return
     for text, path in zip(texts, inputs, strict=True):
-        if path is not None and path != STANDARD:
+        if path is not None and path != STDIN:
             continue
-        if any(each.split()[1:] for each in texts):
-            hint = "translate one text at a time, or give one a line: printf '%s\\n' TEXT... | sixfold translate"
+        if any(argument.split()[1:] for argument in texts):
+            hint = "translate one text at a time, or one per line: printf '%s\\n' TEXT... | sixfold translate"
         else:
             hint = "put quotes around the text" if not needs_files else "name a file"
         raise RequestError(
-            f"expected one text, or files; got {len(texts)} arguments, of which {text!r} is no file", hint
+            f"expected one text, or files; got {len(texts)} arguments, of which {text!r} is not a file", hint
         )
 
 
-def input_of(text: str) -> Path | None:
-    """The file that an argument names, STANDARD for `-`, and None where the argument is the text itself."""
+def input_path(text: str) -> Path | None:
+    """Return the file that an argument names, STDIN for `-`, or None if the argument is a text."""
     path = Path(text)
     try:
-        if not text or (path != STANDARD and not path.exists()):
+        if not text or (path != STDIN and not path.exists()):
             if is_missing_file(text):
-                raise DataError(f"{text}: no such file", "to translate these words themselves, add --text")
+                raise DataError(f"{text}: no such file", "to translate these words as a text, add --text")
             return None
-    except (OSError, ValueError):  # too long for a name, or with a NUL
+    except (OSError, ValueError):  # too long for a file name, or with a NUL character
         return None
     if path.is_dir():
         raise ConfigError(f"{path}: expected a text or a file; got a folder", "name one of its files")
@@ -213,10 +243,10 @@ def input_of(text: str) -> Path | None:
 
 
 def is_missing_file(text: str) -> bool:
-    """Whether an argument that names no file looks like a name all the same: by its ending, or as a path.
+    """Return whether an argument looks like the name of a file that does not exist, by its suffix or as a path.
 
-    Words such as `e.g.`, `Node.js`, `example.org`, `and/or` or a URL do not, nor does anything with a space. 笔记.md
-    does, 请打开main.py does not.
+    Words such as `e.g.`, `Node.js`, `example.org`, `and/or` and URLs do not look like files. Texts with a space do not
+    either. 笔记.md does; 请打开main.py does not.
     """
     if re.search(r"\s|://", text) or not text.isprintable():
         return False
@@ -234,79 +264,80 @@ def is_missing_file(text: str) -> bool:
     return folder in ("", ".", "..", "~") or folder.startswith(("/", "./", "../", "~/")) or Path(folder).is_dir()
 
 
-def check(wish: Wish, is_lines: bool, is_typed: bool) -> None:
-    """Options that do not go together."""
-    if wish.details and not wish.as_json:
-        raise RequestError("--details: expected only with --json, which shows them", "add --json")
-    if wish.resume and (wish.output is None or not is_lines):
-        raise RequestError("--resume: expected a file or a pipe, and the --output to go on with", "name both")
-    if wish.output is not None and is_typed:
+def check_options(options: CommandOptions, is_lines: bool, is_prompt: bool) -> None:
+    """Raise RequestError if options do not go together."""
+    if options.details and not options.as_json:
+        raise RequestError("--details: expected only together with --json", "add --json")
+    if options.resume and (options.output is None or not is_lines):
+        raise RequestError("--resume: expected a file or a pipe, and the --output to continue", "name both")
+    if options.output is not None and is_prompt:
         raise RequestError("--output: expected a text, a file or a pipe; got a terminal", "name the input")
-    if is_lines and not is_typed and wish.options.n_best > 1 and not wish.as_json:
-        raise RequestError("--n-best: expected --json with it, as every line becomes one line", "add --json")
+    if is_lines and not is_prompt and options.translate_options.n_best > 1 and not options.as_json:
+        raise RequestError("--n-best: expected --json with it, because every line becomes one line", "add --json")
 
 
-def translate_text(wish: Wish, text: str) -> None:
-    # A GPU takes seconds to start.
-    with wish.translator("cpu") as translator:
-        said = shown(wish, wish.said(translator, text))
-    if wish.output is None:
-        print(said)
+def translate_text(options: CommandOptions, text: str) -> None:
+    # On the CPU, because a GPU takes seconds to start.
+    with options.load_translator("cpu") as translator:
+        output = format_translation(options, options.translate(translator, text))
+    if options.output is None:
+        print(output)
     else:
-        with files.atomic(wish.output) as file:
-            file.write(f"{said}\n".encode())
+        with files.atomic(options.output) as file:
+            file.write(f"{output}\n".encode())
     if LIKE_A_FILE.fullmatch(text):
         print(f"warning: there is no file {text}; its name was translated", file=sys.stderr)
 
 
-def shown(wish: Wish, translation: Translation) -> str:
-    """For a terminal or a program; what to be wary of goes to standard error."""
+def format_translation(options: CommandOptions, translation: Translation) -> str:
+    """Return a translation as the options ask for it, and print its warnings to standard error."""
     for notice in translation.warnings:
-        if wish.strict and notice.kind in LANGUAGE_NOTICES:
+        if options.strict and notice.kind in LANGUAGE_NOTICES:
             raise strict_error(notice.message)
         print(f"warning: {notice.message}", file=sys.stderr)
-    if wish.as_json:
+    if options.as_json:
         return json.dumps(translation.to_dict(details=True), ensure_ascii=False)
     for match in translation.matches:
-        if match.score < 1 or wish.options.prefix:
+        if match.score < 1 or options.translate_options.prefix:
             print(f"memory {match.score:.0%}: {match.source} → {match.target}", file=sys.stderr)
-    if wish.options.n_best > 1:
+    if options.translate_options.n_best > 1:
         return "\n".join(f"{each.score:.3f}\t{each.text}" for each in translation.n_best)
     return translation.text
 
 
-def show_alternatives(wish: Wish, text: str, count: int) -> None:
-    prefix = wish.options.prefix
-    with wish.translator("cpu") as translator:
-        read = translator.direction(text, wish.source, wish.target).tokenizer.read(prefix)
-        for each in translator.alternatives(text, prefix, count, wish.source, wish.target):
-            word = next_word(each, read)
-            if wish.as_json:
+def show_alternatives(options: CommandOptions, text: str, count: int) -> None:
+    """Print words that may come next after the prefix, each with its score and the whole translation."""
+    prefix = options.translate_options.prefix
+    with options.load_translator("cpu") as translator:
+        normalised = translator.direction(text, options.source, options.target).tokenizer.read(prefix)
+        for each in translator.alternatives(text, prefix, count, options.source, options.target):
+            word = next_word(each, normalised)
+            if options.as_json:
                 print(json.dumps({"prefix": prefix, "next": word} | each.to_dict(), ensure_ascii=False))
             else:
                 print(f"{each.score:.3f}\t{word}\t{each.text}")
 
 
 def next_word(translation: Translation, prefix: str) -> str:
-    """What follows the prefix; where words are not set apart, a character."""
+    """Return the word after the prefix, or the character in a language without spaces between words."""
     rest = translation.text.removeprefix(" ".join(prefix.split())).strip()
     if not is_spaced(translation.languages[1]):
         return rest[:1]
     return rest.split(maxsplit=1)[0] if rest else ""
 
 
-def converse(wish: Wish) -> None:
-    """A line in, its translation out, until the end of the input."""
+def run_prompt(options: CommandOptions) -> None:
+    """Translate each line that is typed, until the end of the input."""
     with suppress(ImportError):
         import readline  # noqa: F401 -- arrow keys and history
     cast(Any, sys.stdin).reconfigure(encoding="utf-8", errors="replace")
-    with wish.translator("cpu") as translator:
-        known = ", ".join(f"{one}→{other}" for one, other in translator.directions)
-        print(f"sixfold {known}: a line and Enter; Ctrl-D ends", file=sys.stderr)
+    with options.load_translator("cpu") as translator:
+        directions = ", ".join(f"{source}→{target}" for source, target in translator.directions)
+        print(f"sixfold {directions}: type a line and press Enter; Ctrl-D ends", file=sys.stderr)
         while True:
             try:
                 text = input("> " if sys.stdout.isatty() else "")
-                print(shown(wish, wish.said(translator, text)), flush=True)
+                print(format_translation(options, options.translate(translator, text)), flush=True)
             except SixfoldError as error:
                 print(f"error: {error}", file=sys.stderr)
             except (EOFError, KeyboardInterrupt):
@@ -314,68 +345,71 @@ def converse(wish: Wish) -> None:
                 return
 
 
-def translate_file(wish: Wish, path: Path) -> None:
-    """Line by line, to standard output or a file that can be gone on with."""
+def translate_file(options: CommandOptions, path: Path) -> None:
+    """Translate a file line by line, to standard output or to a file that can be continued after an interruption."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with ExitStack() as stack:
         descriptor = open_input(path, stack)
-        size = size_of(descriptor)
-        partial = begun(wish, path, size) if wish.output is not None else None
-        asked = LineTranslator(
-            wish.translator("auto"), wish.source, wish.target, wish.options, wish.glossary, wish.memory
+        size = file_size(descriptor)
+        partial = partial_output(options, path, size) if options.output is not None else None
+        translator = options.load_translator("auto")
+        lines = LineTranslator(
+            translator, options.source, options.target, options.translate_options, options.glossary, options.memory
         )
-        asked.name = name_of(path)
-        job = Job(asked, wish.as_json, wish.details, wish.strict)
+        lines.name = display_name(path)
+        job = TranslationJob(lines, options.as_json, options.details, options.strict)
         is_shown = sys.stderr.isatty() and (partial is not None or not sys.stdout.isatty())
-        opened = partial.writing() if partial else nullcontext(sys.stdout.buffer)
+        output = partial.writing() if partial else nullcontext(sys.stdout.buffer)
         try:
-            with progress(size, is_shown) as advance, opened as out:
-                job.lines = partial.lines if partial else 0
-                job.run(Reader(descriptor, name_of(path), job.lines), out, advance)
+            with progress(size, is_shown) as advance, output as out:
+                job.done = partial.lines if partial else 0
+                job.run(LineReader(descriptor, display_name(path), job.done), out, advance)
         except KeyboardInterrupt:
             if partial is not None:
-                print(f"stopped after {job.lines} lines; the same command with --resume goes on", file=sys.stderr)
+                print(
+                    f"stopped after {job.done} lines; run the same command with --resume to continue", file=sys.stderr
+                )
             raise
-    for line in asked.warning_lines():
+    for line in lines.report():
         print(f"warning: {line}", file=sys.stderr)
 
 
-def translate_whole(wish: Wish, path: Path, form: str) -> None:
-    """A document, which is read at once, as any part of it may matter to another."""
-    if wish.as_json or wish.resume or wish.options.n_best > 1 or wish.options.prefix:
+def translate_document_file(options: CommandOptions, path: Path, form: str) -> None:
+    """Translate a document. It is read as a whole, because its parts may depend on each other."""
+    if options.as_json or options.resume or options.translate_options.n_best > 1 or options.translate_options.prefix:
         raise RequestError(
             f"{path}: a document of the format {form}: expected none of --json, --resume, --n-best and --prefix",
             "--format text translates its lines",
         )
-    if wish.output is not None:
-        files.check_target(wish.output)
+    if options.output is not None:
+        files.check_target(options.output)
     with ExitStack() as stack:
         data = read_all(open_input(path, stack, is_binary=form == BINARY_FORMAT))
         if form != BINARY_FORMAT:
-            check_utf8(data[:SAMPLE], name_of(path))
-        translator = stack.enter_context(wish.translator("auto"))
-        said, report = translate_document(
-            translator, data, form, wish.source, wish.target, wish.options,
-            path.name if path != STANDARD else "input", wish.glossary, wish.memory, wish.columns,
+            check_utf8(data[:SAMPLE], display_name(path))
+        translator = stack.enter_context(options.load_translator("auto"))
+        translated, report = translate_document(
+            translator, data, form, options.source, options.target, options.translate_options,
+            path.name if path != STDIN else "input", options.glossary, options.memory, options.columns,
         )  # fmt: skip
-    found: dict[str, NoticeCount] = {}
+    occurrences: dict[str, NoticeCount] = {}
     for line, notice in report.notices:
-        add_notice_count(found, notice.kind, NoticeCount(1, f"{name_of(path)}:{line}", notice.message))
-    if wish.strict:
-        check_strict(found)
-    if wish.output is None:
-        sys.stdout.buffer.write(said)
+        add_notice_count(occurrences, notice.kind, NoticeCount(1, f"{display_name(path)}:{line}", notice.message))
+    if options.strict:
+        check_strict(occurrences)
+    if options.output is None:
+        sys.stdout.buffer.write(translated)
         sys.stdout.buffer.flush()
     else:
-        with files.atomic(wish.output) as file:
-            file.write(said)
-    for warning in warnings_of(0, "", found):
+        with files.atomic(options.output) as file:
+            file.write(translated)
+    for warning in warnings_of(0, "", occurrences):
         print(f"warning: {warning}", file=sys.stderr)
 
 
-def name_of(path: Path) -> str:
-    """What messages call an input."""
-    return str(path) if path != STANDARD else "standard input"
+def display_name(path: Path) -> str:
+    """Return the name of an input for messages."""
+    return str(path) if path != STDIN else "standard input"
 
 
 def read_all(descriptor: int) -> bytes:
@@ -384,8 +418,11 @@ def read_all(descriptor: int) -> bytes:
 
 
 def open_input(path: Path, stack: ExitStack, is_binary: bool = False) -> int:
-    """The descriptor of a file that begins like text in UTF-8, or of standard input, which its reader checks."""
-    if path == STANDARD:
+    """Return the descriptor of a file or of standard input, or raise DataError.
+
+    The beginning of a file is checked to be UTF-8. Standard input is checked by its reader.
+    """
+    if path == STDIN:
         if sys.stdin is None:
             raise DataError("input: standard input is closed", "name a file")
         return sys.stdin.fileno()
@@ -398,17 +435,18 @@ def open_input(path: Path, stack: ExitStack, is_binary: bool = False) -> int:
         raise DataError(f"{path}: {error.strerror}") from None
 
 
-def begun(wish: Wish, path: Path, size: int | None) -> Partial:
-    """The output, after a look at what an earlier start left of it."""
-    assert wish.output is not None
-    if path != STANDARD and wish.output.resolve() == path.resolve():
-        raise ConfigError(f"--output: expected another file than the text; got {wish.output}")
-    # Neither device nor threads: work may go on elsewhere.
-    made_from = {
-        "model": [modelfile.load(model, verify=False).checksum for model in wish.models],
-        "input": path.name, "bytes": size, "from": wish.source, "to": wish.target, **asdict(wish.options),
-        "compute": wish.compute, "json": wish.as_json, "details": wish.details,
-        "glossary": [list(term) for term in wish.glossary.terms] if wish.glossary else None,
-        "memory": wish.memory.digest() if wish.memory else None,
+def partial_output(options: CommandOptions, path: Path, size: int | None) -> PartialOutput:
+    """Return the output file, after checking what an earlier run has left of it."""
+    assert options.output is not None
+    if path != STDIN and options.output.resolve() == path.resolve():
+        raise ConfigError(f"--output: expected a file other than the input; got {options.output}")
+    # Without device and threads: the work may continue on another machine.
+    origin = {
+        "model": [modelfile.load(model, verify=False).checksum for model in options.models],
+        "input": path.name, "bytes": size, "from": options.source, "to": options.target,
+        **asdict(options.translate_options),
+        "compute": options.compute, "json": options.as_json, "details": options.details,
+        "glossary": [list(term) for term in options.glossary.terms] if options.glossary else None,
+        "memory": options.memory.digest() if options.memory else None,
     }  # fmt: skip
-    return Partial(wish.output, made_from, wish.resume)
+    return PartialOutput(options.output, origin, options.resume)

@@ -1,4 +1,4 @@
-"""`sixfold translate` of many files: block by block, in this process or by Ray, restartable whatever was killed."""
+"""`sixfold translate` for many files: block by block, in this process or with Ray, and restartable at any time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sixfold import modelfile
-from sixfold.cli.translate import Wish
+from sixfold.cli.translate import CommandOptions
 from sixfold.cli.translate_lines import progress
 from sixfold.errors import ConfigError, DataError, RequestError
 from sixfold.text.encodings import SAMPLE, check_utf8
@@ -19,71 +19,70 @@ from sixfold.translation.bulk.workers import BlockResult, JobSummary, WorkerOpti
 from sixfold.translation.documents.document import format_of
 from sixfold.translation.loading import choose_device
 
-RECORDS = ".jsonl"
+RECORD_SUFFIX = ".jsonl"
 WORKERS = ("ray",)
 
 
-def translate_shards(wish: Wish, shards: Sequence[Path], workers: str | None, field: str) -> None:
-    """Every shard into a file of its name in the folder --output."""
-    out = check_shards(wish, shards, workers)
+def translate_shards(options: CommandOptions, shards: Sequence[Path], workers: str | None, field: str) -> None:
+    """Translate every shard into a file of the same name in the folder --output."""
+    out = check_shards(options, shards, workers)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    plan = ShardJob(shards, out)
-    order = WorkerOptions(
-        plan.out, tuple((model.resolve(), modelfile.load(model, verify=False).checksum) for model in wish.models),
-        wish.source, wish.target, wish.options, wish.compute, wish.device or "auto", wish.glossary, wish.memory,
-        field, frozenset(each.name for each in shards if each.suffix.lower() == RECORDS and wish.form is None),
-        wish.strict,
+    job = ShardJob(shards, out)
+    worker_options = WorkerOptions(
+        job.out, tuple((model.resolve(), modelfile.load(model, verify=False).checksum) for model in options.models),
+        options.source, options.target, options.translate_options, options.compute, options.device or "auto",
+        options.glossary, options.memory,
+        field, frozenset(each.name for each in shards if each.suffix.lower() == RECORD_SUFFIX and options.form is None),
+        options.strict,
     )  # fmt: skip
-    tally, began = JobSummary(), time.perf_counter()
+    summary, start = JobSummary(), time.perf_counter()
     try:
-        with plan.claim(order.settings()):
-            blocks = plan.remaining_blocks(order.line_checks())
+        with job.claim(worker_options.settings()):
+            blocks = job.remaining_blocks(worker_options.line_checks())
             size = sum(block.size for block in blocks)
             with progress(size, sys.stderr.isatty(), with_rate=True) as advance:
-                for done in carried_out(order, blocks, workers, wish.threads):
-                    tally.add(plan, done)
-                    advance(done.size, done.lines)
+                for result in run_workers(worker_options, blocks, workers, options.threads):
+                    summary.add(job, result)
+                    advance(result.size, result.lines)
     except KeyboardInterrupt:
-        print(f"stopped after {tally.lines} lines; the same command goes on", file=sys.stderr)
+        print(f"stopped after {summary.lines} lines; run the same command to continue", file=sys.stderr)
         raise
-    seconds = time.perf_counter() - began
-    print(f"{tally.lines:,} lines in {seconds:.1f} s ({tally.lines / seconds:,.0f}/s): {plan.out}", file=sys.stderr)
-    for line in tally.warning_lines():
+    seconds = time.perf_counter() - start
+    print(f"{summary.lines:,} lines in {seconds:.1f} s ({summary.lines / seconds:,.0f}/s): {job.out}", file=sys.stderr)
+    for line in summary.warning_lines():
         print(f"warning: {line}", file=sys.stderr)
 
 
-def check_shards(wish: Wish, shards: Sequence[Path], workers: str | None) -> Path:
-    """Options that do not go with shards, and files that are none; the folder for the translations."""
+def check_shards(options: CommandOptions, shards: Sequence[Path], workers: str | None) -> Path:
+    """Return the output folder, or raise an error for options and files that do not go with several files."""
     if workers is not None and workers not in WORKERS:
-        raise ConfigError(f"--workers: expected ray, or left out; got {workers!r}")
-    if wish.output is None:
+        raise ConfigError(f"--workers: expected ray or nothing; got {workers!r}")
+    if options.output is None:
         raise RequestError("--output: expected a folder for the translations of several files", "name it")
-    if wish.as_json or wish.details or wish.columns or wish.options.n_best > 1:
+    if options.as_json or options.details or options.columns or options.translate_options.n_best > 1:
         raise RequestError(
             "several files: expected none of --json, --details, --n-best and --columns",
-            "the lines of .jsonl files become JSON by themselves; translate a table alone",
+            "lines of .jsonl files are written as JSON anyway; translate a table by itself",
         )
     for shard in shards:
-        form = format_of(shard, wish.form)
+        form = format_of(shard, options.form)
         if form is not None:
             raise RequestError(
-                f"{shard}: a document of the format {form}: expected a file of lines",
-                "translate it alone, or add --format text to translate its lines",
+                f"{shard}: expected a file of lines; got a document of the format {form}",
+                "translate it by itself, or add --format text to translate its lines",
             )
         if not shard.is_file():
-            raise DataError(f"{shard}: expected a file that can be read twice; got something else", "name a file")
+            raise DataError(f"{shard}: expected a regular file; got something else", "name a file")
         with shard.open("rb") as file:
             check_utf8(file.read(SAMPLE), str(shard))
-    return wish.output
+    return options.output
 
 
-def carried_out(
-    order: WorkerOptions, blocks: Sequence[Block], workers: str | None, threads: int | None
-) -> Iterator[BlockResult]:
+def run_workers(worker_options: WorkerOptions, blocks: Sequence[Block], workers: str | None, threads: int | None) -> Iterator[BlockResult]:
     if workers == "ray":
-        return translate_with_ray(order, blocks, threads)
-    if choose_device(order.device) != "cpu":
-        return translate_in_threads(order, blocks, 1)
+        return translate_with_ray(worker_options, blocks, threads)
+    if choose_device(worker_options.device) != "cpu":
+        return translate_in_threads(worker_options, blocks, 1)
     from sixfold.engines.cpu import cores
 
-    return translate_in_threads(order, blocks, min(threads or cores(), max(len(blocks), 1)))
+    return translate_in_threads(worker_options, blocks, min(threads or cores(), max(len(blocks), 1)))
