@@ -107,7 +107,7 @@ def test_a_run_shows_its_curves(run, tmp_path, capsys):
         (["-o", "no/such/folder/out.svg"], "no/such/folder", ""),
         (["--view", "walk", "--token", "nowhere"], "--token: expected 0 to", "the pieces are"),
         ([OTHER], "--view attention: expected one sentence; got 2", "put it in quotes"),
-        ([OTHER, "--view", "masks", "--translation", "We"], "--translation: expected only together with one sentence", ""),
+        ([OTHER, "--view", "masks", "--translation", "We"], "--translation: expected only together with", ""),
     ],
 )  # fmt: skip
 def test_mistakes_are_told_in_one_line(model, capsys, words, error, hint):

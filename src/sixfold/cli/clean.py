@@ -32,21 +32,25 @@ def clean(
     out: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", help="FILE.tsv, or PREFIX for two text files, PREFIX.zh and PREFIX.en for example."
+            "--output",
+            "-o",
+            help="Write FILE.tsv, or two text files that start with PREFIX, for example PREFIX.zh and PREFIX.en.",
         ),
     ],
     source: Annotated[
-        str, typer.Option("--from", help="Source language. Default: by the file names, otherwise by the script.")
+        str, typer.Option("--from", help="Language of the source. Default: by the file names, otherwise by the script.")
     ] = "",
     target: Annotated[
-        str, typer.Option("--to", help="Target language. Default: by the file names, otherwise by the script.")
+        str, typer.Option("--to", help="Language of the target. Default: by the file names, otherwise by the script.")
     ] = "",
-    skip: Annotated[list[str], typer.Option(help="Name of a filter to switch off. Can be repeated.")] = [],  # noqa: B006
+    skip: Annotated[list[str], typer.Option(help="Switch off this filter. Can be repeated.")] = [],  # noqa: B006
     using: Annotated[
         Path | None,
-        typer.Option(help="doctor.json of this corpus: also drop the pairs that `sixfold doctor` rejected."),
+        typer.Option(help="Also drop the pairs that are rejected in this doctor.json, which `sixfold doctor` writes."),
     ] = None,
-    keep: Annotated[list[str], typer.Option(help="With --using: a kind of finding to keep. Can be repeated.")] = [],  # noqa: B006
+    keep: Annotated[
+        list[str], typer.Option(help="With --using, keep pairs with this kind of finding. Can be repeated.")
+    ] = [],  # noqa: B006
     changes: SetOption = [],  # noqa: B006 -- typer reads the default and never changes it
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:

@@ -19,7 +19,7 @@ def register(app: typer.Typer, name: str) -> None:
 
 
 def show(
-    name: Annotated[str, typer.Argument(metavar="PRESET|FILE.toml", help="Name of a preset, or a recipe.")] = "base",
+    name: Annotated[str, typer.Argument(metavar="PRESET|FILE.toml", help="Print this preset or recipe.")] = "base",
     changes: SetOption = [],  # noqa: B006 -- typer reads the default and never changes it
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of TOML.")] = False,
 ) -> None:

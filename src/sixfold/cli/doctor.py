@@ -53,13 +53,14 @@ def register(app: typer.Typer, name: str) -> None:
 def doctor(
     files: Annotated[list[Path], typer.Argument(help=PAIR_FILES_HELP)],
     against: Annotated[
-        list[Path], typer.Option(help="Test set to look for in the corpus: one side, or pairs. Can be repeated.")
+        list[Path],
+        typer.Option(help="Look for this test set in the corpus: text of one side, or pairs. Can be repeated."),
     ] = [],  # noqa: B006 -- typer reads the default and never changes it
     out: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder to write doctor.json and doctor.html to.")
+        Path | None, typer.Option("--output", "-o", help="Write doctor.json and doctor.html to this folder.")
     ] = None,
     changes: SetOption = [],  # noqa: B006
-    device: Annotated[str, typer.Option(help="Device to estimate the training for: auto, cpu or cuda.")] = "auto",
+    device: Annotated[str, typer.Option(help="Estimate the training on this device: auto, cpu or cuda.")] = "auto",
     as_json: JsonOption = False,
 ) -> None:
     """Find sentence pairs that are misaligned, damaged, repeated or leaked, before you train on them.

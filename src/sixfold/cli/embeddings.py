@@ -48,7 +48,7 @@ def similar(
 
 def neighbours(
     word: Annotated[str, typer.Argument(help="A word, or part of one.")],
-    count: Annotated[int, typer.Option(help="Number of tokens to print.")] = 10,
+    count: Annotated[int, typer.Option(help="Print this many tokens.")] = 10,
     model: ModelOption = None,
     as_json: JsonOption = False,
 ) -> None:

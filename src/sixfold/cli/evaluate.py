@@ -46,25 +46,27 @@ def evaluate(
         ),
     ],
     out: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder to write a page, the scores and the translations to.")
+        Path | None,
+        typer.Option("--output", "-o", help="Write a page, the scores and the translations to this folder."),
     ] = None,
-    baseline: Annotated[
-        Path | None, typer.Option(help="System to compare the others with. Default: the first.")
-    ] = None,
-    beam: Annotated[int, typer.Option(min=1, help="Hypotheses of the beam search.")] = 4,
+    baseline: Annotated[Path | None, typer.Option(help="Compare with this system. Default: the first.")] = None,
+    beam: Annotated[int, typer.Option(min=1, help="Keep this many hypotheses in the beam search.")] = 4,
     compute: Annotated[
-        str, typer.Option(help="Arithmetic of the models: int8, or float32, which is slower and as in training.")
+        str, typer.Option(help="Calculate in int8, or in float32, which is slower and what training uses.")
     ] = "int8",
     language: Annotated[
-        str, typer.Option("--to", help="Target language. Default: by the file names or the models.")
+        str, typer.Option("--to", help="Language of the references. Default: by the file names or the models.")
     ] = "",
     samples: Annotated[
-        int, typer.Option(min=40, max=100_000, help="Bootstrap samples for confidence intervals and p-values.")
+        int,
+        typer.Option(
+            min=40, max=100_000, help="Draw this many bootstrap samples for confidence intervals and p-values."
+        ),
     ] = 1000,
-    ter: Annotated[
-        bool, typer.Option("--ter/--no-ter", help="Whether to compute TER, which is slow on long sentences.")
-    ] = True,
-    comet: Annotated[Path | None, typer.Option(help="COMET checkpoint. COMET must be installed.")] = None,
+    ter: Annotated[bool, typer.Option("--ter/--no-ter", help="Compute TER. It is slow on long sentences.")] = True,
+    comet: Annotated[
+        Path | None, typer.Option(help="Compute COMET with this checkpoint. COMET must be installed.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Score translation systems on a test set, with confidence intervals, and compare them with a baseline."""

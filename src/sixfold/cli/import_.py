@@ -20,8 +20,8 @@ def register(app: typer.Typer, name: str) -> None:
 
 def convert(
     folder: Annotated[Path, typer.Argument(help="Folder that save_pretrained wrote: Marian, BERT, GPT-2 or LLaMA.")],
-    out: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")],
-    storage: Annotated[str, typer.Option(help="Type of the stored weights: float32, bfloat16 or int8.")] = "float32",
+    out: Annotated[Path, typer.Option("--output", "-o", help="Write this model file.")],
+    storage: Annotated[str, typer.Option(help="Store the weights as float32, bfloat16 or int8.")] = "float32",
 ) -> None:
     """Convert a Hugging Face checkpoint into a model file."""
     target = files.check_target(out)

@@ -20,7 +20,9 @@ OLD_SPELLINGS = {
     "-t": "--model",
 }
 
-MODEL_HELP = "Model file, run folder, or name of a model that comes with Sixfold. Default: zh-en."
+MODEL_HELP = (
+    "Use this model: a model file, a run folder, or the name of a model that comes with Sixfold. Default: zh-en."
+)
 MODELS_HELP = f"{MODEL_HELP} Can be repeated."
 PAIR_FILES_HELP = "Two text files with one sentence per line, or one file of pairs (.tsv, .jsonl)."
 

@@ -25,16 +25,16 @@ def register(app: typer.Typer, name: str) -> None:
 
 def pack(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file or run folder.")],
-    out: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")],
-    storage: Annotated[str, typer.Option(help="Type of the stored weights: int8, bfloat16 or float32.")] = "int8",
+    out: Annotated[Path, typer.Option("--output", "-o", help="Write this model file.")],
+    storage: Annotated[str, typer.Option(help="Store the weights as int8, bfloat16 or float32.")] = "int8",
     card: Annotated[
-        Path | None, typer.Option(help="TOML file whose entries are added to the card of the model.")
+        Path | None, typer.Option(help="Add the entries of this TOML file to the card of the model.")
     ] = None,
     align: Annotated[
         tuple[Path, Path] | None,
         typer.Option(
             metavar="SOURCE TARGET",
-            help="Two text files of sentence pairs. The first 50 pairs show which attention heads align words.",
+            help="Measure which attention heads align words, on the first 50 sentence pairs of these files.",
         ),
     ] = None,
     force: Annotated[

@@ -24,9 +24,9 @@ def report(
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Page to write. Default: RUN/report.html, or compare.html for several."),
+        typer.Option("--output", "-o", help="Write this page. Default: RUN/report.html, or compare.html for several."),
     ] = None,
-    png: Annotated[Path | None, typer.Option(help="Folder to write the curves to as PNG files.")] = None,
+    png: Annotated[Path | None, typer.Option(help="Also write the curves to this folder, as PNG files.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write a page about training runs: curves, scores, sample translations, data, settings and cost."""

@@ -40,36 +40,42 @@ def see(
             help="A sentence. The view masks takes several; the view training takes run folders.",
         ),
     ],
-    name: Annotated[str, typer.Option("--view", "-v", help=f"What to show: {', '.join(VIEW_NAMES)}.")] = "attention",
+    name: Annotated[str, typer.Option("--view", "-v", help=f"Show this view: {', '.join(VIEW_NAMES)}.")] = "attention",
     kind: Annotated[
         str | None,
-        typer.Option(help="Attention to show: cross, encoder or decoder. Default: cross, if the model has it."),
+        typer.Option(help="Show this attention: cross, encoder or decoder. Default: cross, if the model has it."),
     ] = None,
-    layer: Annotated[int | None, typer.Option(min=0, help="Layer, counted from 0. Default: the last.")] = None,
+    layer: Annotated[
+        int | None, typer.Option(min=0, help="Show this layer, counted from 0. Default: the last.")
+    ] = None,
     head: Annotated[
         int | None,
-        typer.Option(min=0, help="Attention head, counted from 0. Default: the mean of all; for the view walk, 0."),
+        typer.Option(
+            min=0, help="Show this head, counted from 0. Default: the mean of all heads, or head 0 in the view walk."
+        ),
     ] = None,
     token: Annotated[
-        str | None, typer.Option(help="For the views token and walk: number of the token, or its text.")
+        str | None, typer.Option(help="In the views token and walk, follow this token, by number or text.")
     ] = None,
-    words: Annotated[bool, typer.Option("--words", help="For the view attention: join tokens into words.")] = False,
+    words: Annotated[bool, typer.Option("--words", help="In the view attention, join tokens into words.")] = False,
     top: Annotated[
-        int, typer.Option(min=1, max=50, help="For the views steps and walk: number of most likely tokens to show.")
+        int, typer.Option(min=1, max=50, help="In the views steps and walk, show this many of the most likely tokens.")
     ] = 5,
-    beam: Annotated[int, typer.Option(min=1, max=16, help="For the view beam: hypotheses of the beam search.")] = 4,
-    translation: Annotated[str | None, typer.Option(help="Translation to look at. Default: that of the model.")] = None,
+    beam: Annotated[int, typer.Option(min=1, max=16, help="In the view beam, keep this many hypotheses.")] = 4,
+    translation: Annotated[str | None, typer.Option(help="Look at this translation. Default: the model's own.")] = None,
     source: Annotated[
-        str | None, typer.Option("--from", help="Source language. Default: by the script of the text.")
+        str | None, typer.Option("--from", help="Language of the sentence. Default: detected by its script.")
     ] = None,
-    target: Annotated[str | None, typer.Option("--to", help="Target language. Default: that of the model.")] = None,
+    target: Annotated[
+        str | None, typer.Option("--to", help="Language of the translation. Default: the target language of the model.")
+    ] = None,
     model: ModelOption = None,
     off: Annotated[
-        list[str], typer.Option(help="Attention head to switch off, cross.1.3 for example. Can be repeated.")
+        list[str], typer.Option(help="Switch off this attention head, for example cross.1.3. Can be repeated.")
     ] = [],  # noqa: B006
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File to write: .png, .svg or .html. Default: a table in the terminal."),
+        typer.Option("--output", "-o", help="Write this .png, .svg or .html file. Default: print a table."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -20,15 +20,17 @@ def serve(
     models: Annotated[list[Path], typer.Option("--model", "-m", help=MODELS_HELP)] = [],  # noqa: B006
     host: Annotated[
         str | None,
-        typer.Option(help="Address to listen on. Default: 127.0.0.1. Use 0.0.0.0 to accept other machines."),
+        typer.Option(help="Listen on this address. Default: 127.0.0.1. With 0.0.0.0 other machines can connect."),
     ] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on. Default: 5000. 0 takes a free port.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Number of threads. Default: the number of cores.")] = None,
+    port: Annotated[int | None, typer.Option(help="Listen on this port. Default: 5000. 0 takes a free port.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Use this many threads. Default: the number of cores.")
+    ] = None,
     api_key_file: Annotated[
-        Path | None, typer.Option(help="File of hashed API keys. If given, every request needs a key.")
+        Path | None, typer.Option(help="Require an API key for every request. This file holds the hashed keys.")
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(help="TOML file with these options and all other settings of the server.")
+        Path | None, typer.Option(help="Read these options and all other settings of the server from this TOML file.")
     ] = None,
     new_key: Annotated[
         str | None, typer.Option(help="Create an API key with this name, print it, and exit. Needs --api-key-file.")

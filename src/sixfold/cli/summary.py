@@ -17,7 +17,7 @@ from rich.tree import Tree
 from sixfold import config as settings
 from sixfold import modelfile, presets
 from sixfold.cli.config import load_config
-from sixfold.cli.options import MODEL_HELP, Command, JsonOption, SetOption
+from sixfold.cli.options import Command, JsonOption, SetOption
 from sixfold.config import Config, ModelConfig
 from sixfold.errors import ConfigError
 from sixfold.modelfile import ModelFile
@@ -34,9 +34,14 @@ def register(app: typer.Typer, name: str) -> None:
 def summary(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="MODEL|PRESET|FILE.toml", help=f"Preset, recipe, or model. {MODEL_HELP}"),
+        typer.Argument(
+            metavar="MODEL|PRESET|FILE.toml",
+            help="Describe this preset, recipe, model file, run folder, or shipped model. Default: zh-en.",
+        ),
     ] = None,
-    model: Annotated[Path | None, typer.Option("--model", "-m", help="Another way to give the argument.")] = None,
+    model: Annotated[
+        Path | None, typer.Option("--model", "-m", help="Describe this model. The same as the argument.")
+    ] = None,
     changes: SetOption = [],  # noqa: B006
     as_json: JsonOption = False,
 ) -> None:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from sixfold import modelfile
-from sixfold.cli.options import MODEL_HELP, Command
+from sixfold.cli.options import Command
 from sixfold.config import Algorithm, TokenizerConfig
 from sixfold.errors import ConfigError, DataError, ModelFileError
 from sixfold.files import atomic, check_target
@@ -24,10 +24,13 @@ from sixfold.text.tokenizer import Tokenizer
 from sixfold.translation.loading import find_model
 
 TokenizerOption = Annotated[
-    Path | None, typer.Option("--model", "-m", help=f"Tokeniser file, tokenizer.json, or model. {MODEL_HELP}")
+    Path | None,
+    typer.Option(
+        "--model", "-m", help="Use this tokeniser: a tokeniser file, a tokenizer.json, or a model. Default: zh-en."
+    ),
 ]
-Texts = Annotated[list[str] | None, typer.Argument(help="Texts. Default: the lines of standard input.")]
-Ids = Annotated[list[str] | None, typer.Argument(help="Ids. Default: the lines of standard input.")]
+Texts = Annotated[list[str] | None, typer.Argument(help="Encode these texts. Default: the lines of standard input.")]
+Ids = Annotated[list[str] | None, typer.Argument(help="Decode these ids. Default: the lines of standard input.")]
 
 
 def register(app: typer.Typer, name: str) -> None:
@@ -40,10 +43,10 @@ def register(app: typer.Typer, name: str) -> None:
 
 def train(
     files: Annotated[list[Path], typer.Argument(help="Text files in UTF-8, one sentence per line.")],
-    out: Annotated[Path, typer.Option("--output", "-o", help="Tokeniser file to write.")],
-    vocab: Annotated[int, typer.Option(help="Size of the vocabulary, with the reserved tokens.")] = 32000,
-    algorithm: Annotated[str, typer.Option(help="How to learn it: bpe, wordpiece or unigram.")] = "bpe",
-    tag: Annotated[list[str], typer.Option(help="Tag to reserve, zh for example. Can be repeated.")] = [],  # noqa: B006
+    out: Annotated[Path, typer.Option("--output", "-o", help="Write this tokeniser file.")],
+    vocab: Annotated[int, typer.Option(help="Learn this many tokens, including the reserved ones.")] = 32000,
+    algorithm: Annotated[str, typer.Option(help="Learn with this algorithm: bpe, wordpiece or unigram.")] = "bpe",
+    tag: Annotated[list[str], typer.Option(help="Reserve this tag, for example zh. Can be repeated.")] = [],  # noqa: B006
 ) -> None:
     """Learn a tokeniser from text files."""
     from sixfold.text.learn import train_tokenizer

@@ -16,8 +16,10 @@ from sixfold.cli.options import Command, SetOption
 if TYPE_CHECKING:
     from sixfold.training.run import Outcome
 
-DEV_HELP = "One file of pairs, or given twice, source and target. Default: some pairs of the text are held out."
-DeviceOption = Annotated[str, typer.Option(help="Where to train: auto, cpu or cuda.")]
+DEV_HELP = (
+    "one file of pairs, or the option twice, for source and target. Default: pairs that are held out from the text."
+)
+DeviceOption = Annotated[str, typer.Option(help="Train on this device: auto, cpu or cuda.")]
 
 
 def register(app: typer.Typer, name: str) -> None:
@@ -33,17 +35,21 @@ def train(
             help="Two text files, one file of pairs (.tsv, .jsonl), or a recipe.",
         ),
     ],
-    out: Annotated[Path, typer.Option("--output", "-o", help="Folder for the run.")] = Path("run"),
+    out: Annotated[Path, typer.Option("--output", "-o", help="Keep the run in this folder.")] = Path("run"),
     preset: Annotated[
-        str, typer.Option(help="Size of the model. Default: chosen by the size of the corpus and the device.")
+        str,
+        typer.Option(
+            help="Train a model of this preset size. Default: chosen by the size of the corpus and the device."
+        ),
     ] = "",
     changes: SetOption = [],  # noqa: B006 -- typer reads the default and never changes it
-    dev: Annotated[list[Path], typer.Option("--dev", help=f"Dev set. {DEV_HELP}")] = [],  # noqa: B006
+    dev: Annotated[list[Path], typer.Option("--dev", help=f"Validate on this dev set: {DEV_HELP}")] = [],  # noqa: B006
     both_ways: Annotated[
         bool, typer.Option("--both-ways", help="Train one model that translates in both directions.")
     ] = False,
     data: Annotated[
-        Path | None, typer.Option(help="Folder with the corpora of a recipe. Default: the folder of the recipe.")
+        Path | None,
+        typer.Option(help="Look for the corpora of a recipe in this folder. Default: the folder of the recipe."),
     ] = None,
     device: DeviceOption = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
@@ -67,19 +73,23 @@ def finetune(
             metavar="SOURCE TARGET | PAIRS", help="New text: two text files, or one file of pairs (.tsv, .jsonl)."
         ),
     ],
-    out: Annotated[Path, typer.Option("--output", "-o", help="Folder for the run.")] = Path("finetuned"),
+    out: Annotated[Path, typer.Option("--output", "-o", help="Keep the run in this folder.")] = Path("finetuned"),
     old: Annotated[
         list[Path],
         typer.Option(
             "--old",
-            help="Old pairs to mix in, so that the model does not forget them. "
-            "One file of pairs, or given twice, source and target.",
+            help="Mix in these old pairs, so that the model does not forget them: "
+            "one file of pairs, or the option twice, for source and target.",
         ),
     ] = [],  # noqa: B006 -- typer reads the default and never changes it
-    mix: Annotated[float, typer.Option(help="Share of old pairs in the training data, from 0 to 1.")] = 0.5,
-    dev: Annotated[list[Path], typer.Option("--dev", help=f"Dev set of the new text. {DEV_HELP}")] = [],  # noqa: B006
-    old_dev: Annotated[list[Path], typer.Option("--old-dev", help=f"Dev set of the old text. {DEV_HELP}")] = [],  # noqa: B006
-    lora: Annotated[int, typer.Option(help="Rank of the LoRA matrices to train. 0 trains all weights instead.")] = 0,
+    mix: Annotated[float, typer.Option(help="Use this share of old pairs in the training data, from 0 to 1.")] = 0.5,
+    dev: Annotated[
+        list[Path], typer.Option("--dev", help=f"Validate on this dev set of the new text: {DEV_HELP}")
+    ] = [],  # noqa: B006
+    old_dev: Annotated[
+        list[Path], typer.Option("--old-dev", help=f"Validate on this dev set of the old text: {DEV_HELP}")
+    ] = [],  # noqa: B006
+    lora: Annotated[int, typer.Option(help="Train LoRA matrices of this rank. 0 trains all weights instead.")] = 0,
     changes: SetOption = [],  # noqa: B006
     device: DeviceOption = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores before and after as JSON.")] = False,

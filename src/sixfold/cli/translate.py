@@ -94,59 +94,76 @@ def register(app: typer.Typer, name: str) -> None:
 def translate(
     texts: Annotated[
         list[str],
-        typer.Argument(metavar="[TEXT|FILE|-]...", help="A text or files to translate. Default, or -: standard input."),
+        typer.Argument(
+            metavar="[TEXT|FILE|-]...",
+            help="Translate this text, or these files. Without it, or with -, read standard input.",
+        ),
     ] = [],  # noqa: B006
-    target: Annotated[str | None, typer.Option("--to", help="Target language. Default: that of the model.")] = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--to", help="Translate into this language. Default: the target language of the model."),
+    ] = None,
     source: Annotated[
-        str | None, typer.Option("--from", help="Source language. Default: by the script of the text.")
+        str | None,
+        typer.Option("--from", help="Translate from this language. Default: detected by the script of the text."),
     ] = None,
     models: Annotated[list[Path], typer.Option("--model", "-m", help=MODELS_HELP)] = [],  # noqa: B006
     beam: Annotated[
         int,
         typer.Option(
             min=1,
-            help="Hypotheses of the beam search. 1 is fastest. Short and doubtful sentences get twice as many.",
+            help="Keep this many hypotheses in the beam search. Short or doubtful sentences get twice as many.",
         ),
     ] = 4,
     n_best: Annotated[
-        int | None, typer.Option(min=1, help="Number of translations for each text. Files need --json.")
+        int | None, typer.Option(min=1, help="Print this many translations of each text. Files need --json too.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object for each text or line.")] = False,
     details: Annotated[
-        bool, typer.Option("--details", help="With --json: also print tokens and alignment for the lines of files.")
+        bool, typer.Option("--details", help="With --json, also print tokens and alignment for the lines of files.")
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File to write, or folder if there are several files to translate."),
+        typer.Option(
+            "--output", "-o", help="Write to this file, or to this folder if there are several files to translate."
+        ),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an --output that was interrupted.")] = False,
     alternatives: Annotated[
         bool, typer.Option("--alternatives", help="List words that may come next after --prefix.")
     ] = False,
-    prefix: Annotated[str, typer.Option(help="Text that the translation must begin with.")] = "",
-    split: Annotated[bool, typer.Option("--split/--no-split", help="Whether to split lines into sentences.")] = True,
+    prefix: Annotated[str, typer.Option(help="Begin the translation with this text.")] = "",
+    split: Annotated[
+        bool, typer.Option("--split/--no-split", help="Split lines into sentences before translating.")
+    ] = True,
     guard: Annotated[
-        bool, typer.Option("--guard/--no-guard", help="Whether to translate again what is clearly wrong.")
+        bool, typer.Option("--guard/--no-guard", help="Translate again where the result is clearly wrong.")
     ] = True,
     glossary: Annotated[
         Path | None,
-        typer.Option(help="File of terms and their required translations: two columns, separated by a tab."),
+        typer.Option(help="Translate terms as this file says: two columns, separated by a tab."),
     ] = None,
     memory: Annotated[
-        Path | None, typer.Option(help="File of earlier translations to reuse: TMX, or two columns separated by a tab.")
+        Path | None, typer.Option(help="Reuse the translations in this file: TMX, or two columns separated by a tab.")
     ] = None,
     form: Annotated[
         str | None,
-        typer.Option("--format", help=f"Format of the file: text, {', '.join(FORMATS)}. Default: by its name."),
+        typer.Option(
+            "--format", help=f"Read the file in this format: text, {', '.join(FORMATS)}. Default: by its name."
+        ),
     ] = None,
     columns: Annotated[
-        str | None, typer.Option(help="Columns of a table to translate, by name or number: id,3 for example.")
+        str | None, typer.Option(help="Translate only these columns of a table, by name or number, for example id,3.")
     ] = None,
     device: Annotated[
-        str | None, typer.Option(help="Where to run: auto, cpu or cuda. Default: cpu for a text, auto for files.")
+        str | None, typer.Option(help="Run on auto, cpu or cuda. Default: cpu for a text, auto for files.")
     ] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Number of threads. Default: the number of cores.")] = None,
-    compute: Annotated[str, typer.Option(help=f"Arithmetic of the model: {', '.join(get_args(Compute))}.")] = "int8",
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Use this many threads. Default: the number of cores.")
+    ] = None,
+    compute: Annotated[
+        str, typer.Option(help=f"Calculate with numbers of this type: {', '.join(get_args(Compute))}.")
+    ] = "int8",
     strict: Annotated[
         bool, typer.Option("--strict", help="Fail if a text is in a language that the model does not read.")
     ] = False,
@@ -154,13 +171,14 @@ def translate(
         bool, typer.Option("--text", help="Treat the argument as a text, even if it looks like a file name.")
     ] = False,
     workers: Annotated[
-        str | None, typer.Option(help="ray: translate files with many processes, on this machine or a cluster.")
+        str | None,
+        typer.Option(help="Translate files with many processes. The choice is ray, on this machine or a cluster."),
     ] = None,
-    field: Annotated[str | None, typer.Option(help="Field of .jsonl files to translate. Default: text.")] = None,
+    field: Annotated[str | None, typer.Option(help="Translate this field of .jsonl files. Default: text.")] = None,
 ) -> None:
     """Translate a text, a file or a pipe.
 
-    Of a file or a pipe, each line becomes one line. Documents keep their format. Several files need --output.
+    Each line of a file or a pipe becomes one line. Documents keep their format. Several files need --output.
     """
     if compute not in get_args(Compute):
         raise ConfigError(f"--compute: expected one of {', '.join(get_args(Compute))}; got {compute!r}")
