@@ -12,9 +12,9 @@ def models(tmp_path_factory):
 
 @pytest.fixture(scope="package")
 def server(models, tmp_path_factory):
-    """Chinese and English, both ways, with every default but the limits of a test."""
+    """A server that translates between Chinese and English, with small limits."""
     os.environ["SIXFOLD_CACHE"] = str(tmp_path_factory.mktemp("cache"))
     folder = tmp_path_factory.mktemp("suggestions")
-    with Server(models["tagged"], suggestions=str(folder / "better.tsv"), max_characters=5000, max_texts=50) as started:
-        started.folder = folder
-        yield started
+    with Server(models["tagged"], suggestions=str(folder / "better.tsv"), max_characters=5000, max_texts=50) as running:
+        running.folder = folder
+        yield running

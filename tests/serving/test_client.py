@@ -1,4 +1,4 @@
-"""The client gives what a translator gives, waits for a server that is busy or away, and tells what was wrong."""
+"""The client returns what a translator returns, retries when a server is busy or away, and reports errors."""
 
 import asyncio
 import threading
@@ -13,23 +13,25 @@ from sixfold.translation.glossary import Term
 TEXTS = ["我爱猫。", "你看书！\n\n我爱水", ""]
 
 
-def same(one, other):
-    assert (one.source, one.text, one.languages) == (other.source, other.text, other.languages)
-    assert [each.text for each in one.n_best] == [each.text for each in other.n_best]
-    assert one.warnings == other.warnings
-    assert one.score == pytest.approx(other.score, abs=1e-4)
-    assert one.alignment == other.alignment
-    assert [token.span for token in one.tokens] == [token.span for token in other.tokens]
+def assert_same(served, local):
+    assert (served.source, served.text, served.languages) == (local.source, local.text, local.languages)
+    assert [each.text for each in served.n_best] == [each.text for each in local.n_best]
+    assert served.warnings == local.warnings
+    assert served.score == pytest.approx(local.score, abs=1e-4)
+    assert served.alignment == local.alignment
+    assert [token.span for token in served.tokens] == [token.span for token in local.tokens]
 
 
 def test_it_gives_what_a_translator_gives(server, models):
     options = TranslateOptions(beam=3, n_best=2)
     with Translator(models["tagged"], "cpu") as translator, Client(server.url) as client:
         assert client.directions == translator.directions
-        wanted = translator.translate_batch(TEXTS, "zh", "en", options)
-        for one, other in zip(client.translate_batch(TEXTS, "zh", "en", options, details=True), wanted, strict=True):
-            same(one, other)
-        same(client.score("我爱猫", "I love cats", "zh", "en"), translator.score("我爱猫", "I love cats", "zh", "en"))
+        local = translator.translate_batch(TEXTS, "zh", "en", options)
+        served = client.translate_batch(TEXTS, "zh", "en", options, details=True)
+        for pair in zip(served, local, strict=True):
+            assert_same(*pair)
+        to_score = ("我爱猫", "I love cats", "zh", "en")
+        assert_same(client.score(*to_score), translator.score(*to_score))
         assert [each.text for each in client.alternatives("我爱猫", "I", 3, "zh", "en")] == [
             each.text for each in translator.alternatives("我爱猫", "I", 3, "zh", "en")
         ]
@@ -39,15 +41,15 @@ def test_it_gives_what_a_translator_gives(server, models):
 
 
 def test_the_same_awaited(server):
-    async def ask():
+    async def translate():
         async with AsyncClient(server.url) as client:
-            some = [client.translate(f"我爱{word}", "zh", "en") for word in "猫狗水书"]
-            found = await asyncio.gather(*some)
+            coroutines = [client.translate(f"我爱{word}", "zh", "en") for word in "猫狗水书"]
+            translations = await asyncio.gather(*coroutines)
             score = await client.score("我爱猫", "I love cats", "zh", "en")
-            others = await client.alternatives("我爱猫", "I", 2, "zh", "en")
-            return [each.text for each in found], score.text, len(others), await client.directions()
+            alternatives = await client.alternatives("我爱猫", "I", 2, "zh", "en")
+            return [each.text for each in translations], score.text, len(alternatives), await client.directions()
 
-    assert asyncio.run(ask()) == (
+    assert asyncio.run(translate()) == (
         ["I love cats", "I love dogs", "I love water", "I love books"], "I love cats", 2, [("zh", "en"), ("en", "zh")],
     )  # fmt: skip
 
@@ -66,18 +68,18 @@ def test_a_mistake_is_told_and_not_tried_again(server):
 
 
 @pytest.fixture
-def moody():
-    """Busy twice, then cut off in the middle, then fine."""
+def unreliable_server():
+    """Yield the URL and the handler of a server that is busy twice, then closes the connection, then works."""
 
     class Handler(BaseHTTPRequestHandler):
-        asked = 0
+        requests = 0
 
         def do_GET(self):
-            Handler.asked += 1
-            if Handler.asked == 3:
+            Handler.requests += 1
+            if Handler.requests == 3:
                 self.connection.close()
                 return
-            self.send_response(503 if Handler.asked < 3 else 200)
+            self.send_response(503 if Handler.requests < 3 else 200)
             self.end_headers()
             self.wfile.write(b'{"directions": [["zh", "en"]], "error": "busy"}')
 
@@ -90,16 +92,17 @@ def moody():
         server.shutdown()
 
 
-def test_it_comes_back_to_a_server_that_is_busy_or_away(moody, monkeypatch):
+def test_it_comes_back_to_a_server_that_is_busy_or_away(unreliable_server, monkeypatch):
+    url, handler = unreliable_server
     pauses = []
     monkeypatch.setattr(module.time, "sleep", pauses.append)
-    with Client(moody[0]) as client:
+    with Client(url) as client:
         assert client.directions == [("zh", "en")]
-        assert moody[1].asked == 4
+        assert handler.requests == 4
         assert len(pauses) == 3
         assert pauses[0] < pauses[2]
-    moody[1].asked = 0
-    with Client(moody[0], tries=2) as client, pytest.raises(RequestError, match="server: busy"):
+    handler.requests = 0
+    with Client(url, tries=2) as client, pytest.raises(RequestError, match="server: busy"):
         _ = client.directions
     with Client("http://127.0.0.1:1", tries=2) as client, pytest.raises(RequestError, match="no response"):
         _ = client.directions

@@ -1,4 +1,4 @@
-"""What the server tells of a pass is what Python finds, and the page's files are served as they are."""
+"""The explorer's routes return what Python computes, and the files of the web page are served unchanged."""
 
 import gzip
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,7 @@ from sixfold.explorer.forward import sinusoids
 from sixfold.explorer.influence import aligners, influence
 from sixfold.serving.static_files import STATIC_FOLDER
 
-ASKED = {"text": "我爱猫。", "source": "zh", "target": "en"}
+SENTENCE = {"text": "我爱猫。", "source": "zh", "target": "en"}
 EXPLORE = "/api/v1/explore"
 
 
@@ -25,75 +25,77 @@ def trace(models):
 
 
 def test_a_sentence_is_told_as_python_finds_it(server, trace):
-    status, _, said = server.ask(EXPLORE, {**ASKED, "top": 3})
+    status, _, response = server.ask(EXPLORE, {**SENTENCE, "top": 3})
     assert status == 200
     expected = trace.to_dict(3)
-    assert set(said) == set(expected)
-    assert said["source"]["texts"] == trace.source.texts
-    assert said["arrays"] == expected["arrays"]
-    for one, other in zip(said["steps"], expected["steps"], strict=True):
-        assert one["probability"] == pytest.approx(other["probability"], abs=1e-6)
-        assert [each["text"] for each in one["choices"]] == [each["text"] for each in other["choices"]]
+    assert set(response) == set(expected)
+    assert response["source"]["texts"] == trace.source.texts
+    assert response["arrays"] == expected["arrays"]
+    for served, local in zip(response["steps"], expected["steps"], strict=True):
+        assert served["probability"] == pytest.approx(local["probability"], abs=1e-6)
+        assert [each["text"] for each in served["choices"]] == [each["text"] for each in local["choices"]]
 
 
 def test_arrays_come_in_16_or_32_bits_whole_or_one_row(server, trace):
     name = "decoder.layers.0.cross_attention.weights"
-    status, headers, body = server.ask(f"{EXPLORE}/arrays", {**ASKED, "names": [name, "logits"], "half": True})
+    status, headers, body = server.ask(f"{EXPLORE}/arrays", {**SENTENCE, "names": [name, "logits"], "half": True})
     assert (status, headers["Content-Type"]) == (200, "application/octet-stream")
     half = load(body)
     assert half[name].dtype == np.float16
     assert np.allclose(half[name], trace[name], atol=1e-3)
-    row = load(server.ask(f"{EXPLORE}/arrays", {**ASKED, "names": ["logits"], "row": 1})[2])
+    row = load(server.ask(f"{EXPLORE}/arrays", {**SENTENCE, "names": ["logits"], "row": 1})[2])
     assert np.allclose(row["logits"], trace["logits"][1], atol=1e-5)
     assert row["logits"].dtype == np.float32
 
 
 def test_heads_are_switched_off(server, trace):
-    _, _, said = server.ask(f"{EXPLORE}/arrays", {**ASKED, "translation": trace.translation, "names": ["logits"],
+    _, _, response = server.ask(f"{EXPLORE}/arrays", {**SENTENCE, "translation": trace.translation, "names": ["logits"],
                                                   "off": ["cross.0.0", "encoder.0.1"]})  # fmt: skip
-    off = explore(ASKED["text"], trace.translation, trace.model, "zh", "en", ["cross.0.0", "encoder.0.1"])
-    assert np.allclose(load(said)["logits"], off["logits"], atol=1e-5)
+    off = explore(SENTENCE["text"], trace.translation, trace.model, "zh", "en", ["cross.0.0", "encoder.0.1"])
+    assert np.allclose(load(response)["logits"], off["logits"], atol=1e-5)
     assert not np.allclose(off["logits"], trace["logits"], atol=1e-2)
 
 
 def test_searches_are_told(server, trace):
-    _, _, said = server.ask(f"{EXPLORE}/beam", {**ASKED, "beam": 2})
+    _, _, response = server.ask(f"{EXPLORE}/beam", {**SENTENCE, "beam": 2})
     expected = search_tree(trace, 2)
-    assert said["best"] == expected.best
-    assert [node["token"] for node in said["nodes"]] == [node.token for node in expected.nodes]
-    _, _, said = server.ask(f"{EXPLORE}/free", ASKED)
-    assert [step["wrote"] for step in said["steps"]] == [step.wrote for step in free_run(trace)]
+    assert response["best"] == expected.best
+    assert [node["token"] for node in response["nodes"]] == [node.token for node in expected.nodes]
+    _, _, response = server.ask(f"{EXPLORE}/free", SENTENCE)
+    assert [step["wrote"] for step in response["steps"]] == [step.wrote for step in free_run(trace)]
 
 
 def test_the_heads_that_align_are_measured(server, trace):
-    _, _, said = server.ask(f"{EXPLORE}/aligners", ASKED)
-    assert np.allclose(said["influence"], influence(trace), atol=1e-4)
-    assert [each["head"] for each in said["aligners"]] == [str(each.head) for each in aligners(trace)]
+    _, _, response = server.ask(f"{EXPLORE}/aligners", SENTENCE)
+    assert np.allclose(response["influence"], influence(trace), atol=1e-4)
+    assert [each["head"] for each in response["aligners"]] == [str(each.head) for each in aligners(trace)]
 
 
 def test_the_merges_of_both_sides_are_told(server, trace):
-    _, _, said = server.ask(f"{EXPLORE}/merges", ASKED)
-    pieces = [piece.strip() for word in said["target"] for piece in word["stages"][-1]]
+    _, _, response = server.ask(f"{EXPLORE}/merges", SENTENCE)
+    pieces = [piece.strip() for word in response["target"] for piece in word["stages"][-1]]
     assert pieces == trace.predicted.texts[:-1]
-    assert "".join(word["text"] for word in said["source"]) == f" {ASKED['text']}"
+    assert "".join(word["text"] for word in response["source"]) == f" {SENTENCE['text']}"
 
 
 def test_the_masks_of_a_batch_are_told(server):
-    _, _, said = server.ask(f"{EXPLORE}/masks", {"texts": ["我爱猫", "我"], "source": "zh", "target": "en"})
-    assert said["padding"] == [[True] * 6, [True] * 4 + [False] * 2]
-    assert said["both"][1][4] == [True] * 4 + [False] * 2
+    _, _, response = server.ask(f"{EXPLORE}/masks", {"texts": ["我爱猫", "我"], "source": "zh", "target": "en"})
+    assert response["padding"] == [[True] * 6, [True] * 4 + [False] * 2]
+    assert response["both"][1][4] == [True] * 4 + [False] * 2
     assert server.ask(f"{EXPLORE}/masks", {"texts": ["我" * 200], "source": "zh", "target": "en"})[0] == 400
 
 
 def test_words_are_compared(server, models):
     model = modelfile.load(models["tagged"])
-    two = {"one": "cats", "other": "dogs"}
-    assert server.ask(f"{EXPLORE}/similar", two)[2]["cosine"] == pytest.approx(similar(model, "cats", "dogs"), abs=1e-5)
-    both = {"one": "I love cats", "other": "I love dogs", "sentences": True}
-    expected = similar_sentences(model, both["one"], both["other"])
-    assert server.ask(f"{EXPLORE}/similar", both)[2]["cosine"] == pytest.approx(expected, abs=1e-5)
-    said = server.ask(f"{EXPLORE}/neighbours", {"word": "cats", "count": 3})[2]["neighbours"]
-    assert [each["id"] for each in said] == [each.id for each in neighbours(model, "cats", 3)]
+    words = {"one": "cats", "other": "dogs"}
+    assert server.ask(f"{EXPLORE}/similar", words)[2]["cosine"] == pytest.approx(
+        similar(model, "cats", "dogs"), abs=1e-5
+    )
+    sentences = {"one": "I love cats", "other": "I love dogs", "sentences": True}
+    expected = similar_sentences(model, sentences["one"], sentences["other"])
+    assert server.ask(f"{EXPLORE}/similar", sentences)[2]["cosine"] == pytest.approx(expected, abs=1e-5)
+    nearest = server.ask(f"{EXPLORE}/neighbours", {"word": "cats", "count": 3})[2]["neighbours"]
+    assert [each["id"] for each in nearest] == [each.id for each in neighbours(model, "cats", 3)]
     points = server.ask(f"{EXPLORE}/plane", {"words": ["cats", "dogs", "water"]})[2]["points"]
     assert np.allclose(
         [[each["x"], each["y"]] for each in points], pca_projection(model, ["cats", "dogs", "water"]), atol=1e-4
@@ -102,13 +104,13 @@ def test_words_are_compared(server, models):
 
 def test_the_model_itself_is_told(server, models):
     model = modelfile.load(models["tagged"])
-    found = load(server.ask(f"{EXPLORE}/positions", {"length": 9})[2])
+    arrays = load(server.ask(f"{EXPLORE}/positions", {"length": 9})[2])
     table = sinusoids(np.arange(9), model.config.model.d_model, model.config.model.position_layout)
-    assert np.allclose(found["table"], table, atol=1e-6)
-    assert np.allclose(found["products"], table @ table.T, atol=1e-4)
-    _, _, said = server.ask(f"{EXPLORE}/shapes", {})
-    assert said["total"] == sum(each.size for each in model.weights().values())
-    assert sum(part["count"] for part in said["parts"]) == said["total"]
+    assert np.allclose(arrays["table"], table, atol=1e-6)
+    assert np.allclose(arrays["products"], table @ table.T, atol=1e-4)
+    _, _, response = server.ask(f"{EXPLORE}/shapes", {})
+    assert response["total"] == sum(each.size for each in model.weights().values())
+    assert sum(part["count"] for part in response["parts"]) == response["total"]
 
 
 @pytest.mark.parametrize(
@@ -117,20 +119,20 @@ def test_the_model_itself_is_told(server, models):
         ("", {"text": ""}, 422),
         ("", {"text": "  "}, 400),
         ("", {"text": "我" * 300, "source": "zh", "target": "en"}, 400),
-        ("", {**ASKED, "target": "fr"}, 400),
-        ("", {**ASKED, "off": ["cross.9.9"]}, 400),
-        ("", {**ASKED, "model": "another"}, 400),
-        ("/arrays", {**ASKED, "names": ["nothing"]}, 400),
-        ("/arrays", {**ASKED, "names": []}, 422),
-        ("/arrays", {**ASKED, "names": ["logits"], "row": 999}, 400),
-        ("/beam", {**ASKED, "beam": 99}, 422),
+        ("", {**SENTENCE, "target": "fr"}, 400),
+        ("", {**SENTENCE, "off": ["cross.9.9"]}, 400),
+        ("", {**SENTENCE, "model": "another"}, 400),
+        ("/arrays", {**SENTENCE, "names": ["nothing"]}, 400),
+        ("/arrays", {**SENTENCE, "names": []}, 422),
+        ("/arrays", {**SENTENCE, "names": ["logits"], "row": 999}, 400),
+        ("/beam", {**SENTENCE, "beam": 99}, 422),
         ("/positions", {"length": 10**9}, 422),
     ],
 )
 def test_what_cannot_be_is_refused(server, path, body, status):
-    found, _, said = server.ask(EXPLORE + path, body)
-    assert found == status
-    assert said["error"]
+    actual, _, response = server.ask(EXPLORE + path, body)
+    assert actual == status
+    assert response["error"]
 
 
 def test_the_page_is_served_as_it_is_and_nothing_beside_it(server):
@@ -153,11 +155,11 @@ def test_the_page_is_served_as_it_is_and_nothing_beside_it(server):
 
 
 def test_the_explorer_says_when_it_is_busy_and_holds_up_nobody_else(server):
-    long = {**ASKED, "text": "我爱猫。" * 12}
+    long = {**SENTENCE, "text": "我爱猫。" * 12}
     with ThreadPoolExecutor(40) as pool:
-        asked = [pool.submit(server.ask, f"{EXPLORE}/aligners", long | {"top": top + 1}) for top in range(40)]
-        assert server.ask("/api/v1/alternatives", {**ASKED, "prefix": "I"})[0] == 200
-        assert not all(each.done() for each in asked)
-        found = [each.result() for each in asked]
-    assert {status for status, _, _ in found} == {200, 503}
-    assert all(headers["Retry-After"] for status, headers, _ in found if status == 503)
+        futures = [pool.submit(server.ask, f"{EXPLORE}/aligners", long | {"top": top + 1}) for top in range(40)]
+        assert server.ask("/api/v1/alternatives", {**SENTENCE, "prefix": "I"})[0] == 200
+        assert not all(future.done() for future in futures)
+        responses = [future.result() for future in futures]
+    assert {status for status, _, _ in responses} == {200, 503}
+    assert all(headers["Retry-After"] for status, headers, _ in responses if status == 503)

@@ -1,4 +1,4 @@
-"""LibreTranslate's interface: its own client, others, and requests as its documentation has them."""
+"""LibreTranslate's interface, used by its Python client, by curl, and as its documentation shows."""
 
 import io
 import json
@@ -31,8 +31,8 @@ def test_its_python_client_translates_detects_and_lists(server):
 def test_curl_with_raw_and_with_escaped_text(server):
     for flag in ("--data", "--data-urlencode"):
         command = ["curl", "-s", flag, "q=我爱猫", "-d", "source=auto", "-d", "target=en", f"{server.url}/translate"]
-        said = json.loads(subprocess.run(command, capture_output=True, timeout=30, check=True).stdout)
-        assert said == {
+        response = json.loads(subprocess.run(command, capture_output=True, timeout=30, check=True).stdout)
+        assert response == {
             "detectedLanguage": {"confidence": 100.0, "language": "zh-Hans"}, "translatedText": "I love cats",
         }  # fmt: skip
 
@@ -51,29 +51,29 @@ def test_chinese_has_several_names(server, code):
 
 def test_a_list_comes_back_in_its_order_and_each_text_has_its_own_language(server):
     texts = ["我爱猫", "I love dogs", "", "   "]
-    _, _, said = server.ask("/translate", {"q": texts, "source": "auto", "target": "en", "alternatives": 2})
-    assert said["translatedText"] == ["I love cats", "I love dogs", "", "   "]
-    assert [each["language"] for each in said["detectedLanguage"]] == ["zh-Hans", "en", "en", "en"]
-    assert len(said["alternatives"]) == 4
+    _, _, response = server.ask("/translate", {"q": texts, "source": "auto", "target": "en", "alternatives": 2})
+    assert response["translatedText"] == ["I love cats", "I love dogs", "", "   "]
+    assert [each["language"] for each in response["detectedLanguage"]] == ["zh-Hans", "en", "en", "en"]
+    assert len(response["alternatives"]) == 4
 
 
 def test_alternatives_are_other_ways_to_say_it(server):
-    _, _, said = server.ask("/translate", {"q": "我爱猫", "source": "zh", "target": "en", "alternatives": 3})
-    assert said["translatedText"] == "I love cats"
-    assert 1 <= len(set(said["alternatives"])) == len(said["alternatives"]) <= 3
-    assert "I love cats" not in said["alternatives"]
+    _, _, response = server.ask("/translate", {"q": "我爱猫", "source": "zh", "target": "en", "alternatives": 3})
+    assert response["translatedText"] == "I love cats"
+    assert 1 <= len(set(response["alternatives"])) == len(response["alternatives"]) <= 3
+    assert "I love cats" not in response["alternatives"]
 
 
 def test_html_keeps_its_tags(server):
-    asked = {
+    fields = {
         "q": ["<p>我爱<b>猫</b></p>", "&lt;3"],
         "source": "zh",
         "target": "en",
         "format": "html",
         "alternatives": 1,
     }
-    _, _, said = server.ask("/translate", asked)
-    assert said == {"alternatives": [[], []], "translatedText": ["<p>I love <b>cats</b></p>", "&lt;3"]}
+    _, _, response = server.ask("/translate", fields)
+    assert response == {"alternatives": [[], []], "translatedText": ["<p>I love <b>cats</b></p>", "&lt;3"]}
 
 
 def test_what_a_page_asks_first(server):
@@ -86,10 +86,10 @@ def test_what_a_page_asks_first(server):
 
 
 def test_a_suggestion_is_a_line_that_finetune_reads(server):
-    asked = {"q": "我爱\t猫", "s": "I adore\ncats", "source": "zh", "target": "en"}
-    assert server.ask("/suggest", asked)[2] == {"success": True}
-    kept = (server.folder / "better.zh-en.tsv").read_text(encoding="utf-8").splitlines()
-    assert kept[-1] == "我爱 猫\tI adore cats"
+    fields = {"q": "我爱\t猫", "s": "I adore\ncats", "source": "zh", "target": "en"}
+    assert server.ask("/suggest", fields)[2] == {"success": True}
+    lines = (server.folder / "better.zh-en.tsv").read_text(encoding="utf-8").splitlines()
+    assert lines[-1] == "我爱 猫\tI adore cats"
 
 
 MISTAKES = [
@@ -112,18 +112,18 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "message"), MISTAKES)
-def test_a_mistake_has_the_answer_that_clients_know(server, asked, message):
-    status, _, said = server.ask("/translate", asked)
+@pytest.mark.parametrize(("fields", "message"), MISTAKES)
+def test_a_mistake_has_the_answer_that_clients_know(server, fields, message):
+    status, _, response = server.ask("/translate", fields)
     assert status == 400
-    assert message in said["error"]
+    assert message in response["error"]
 
 
 def test_other_mistakes(server):
     json_header = {"Content-Type": "application/json"}
     for body in (b"{", b"", b"\xff\xfe", b'{"q": ' + b"[" * 10_000 + b"]" * 10_000 + b"}"):
-        status, _, said = server.ask("/translate", body, json_header)
-        assert (status, said["error"]) == (
+        status, _, response = server.ask("/translate", body, json_header)
+        assert (status, response["error"]) == (
             400,
             "The browser (or proxy) sent a request that this server could not understand.",
         )
@@ -139,46 +139,46 @@ def test_half_a_surrogate_pair_is_no_reason_to_fail(server):
 
 
 def test_a_file_is_translated_and_fetched(server):
-    for name, data, wanted in (
+    for name, data, expected in (
         ("a.txt", "我爱猫\n\n我爱狗\n", "I love cats\n\nI love dogs\n"),
         ("页 1.html", "<p>我爱<b>猫</b></p>", "<p>I love <b>cats</b></p>"),
     ):
-        status, _, said = server.ask("/translate_file", *multipart(name, data.encode(), source="auto", target="en"))
+        status, _, response = server.ask("/translate_file", *multipart(name, data.encode(), source="auto", target="en"))
         assert status == 200
-        path = said["translatedFileUrl"].removeprefix(server.url)
+        path = response["translatedFileUrl"].removeprefix(server.url)
         status, headers, got = server.ask(path)
-        assert (status, got.decode()) == (200, wanted)
+        assert (status, got.decode()) == (200, expected)
         assert headers["Content-Disposition"].startswith("attachment")
         assert headers["X-Content-Type-Options"] == "nosniff"
 
 
 def test_a_document_tells_its_direction_by_its_prose(server):
-    """The bytes of a DOCX file are no text, and whatever the tags of a page are, they are not English."""
-    document, kept = docx.Document(), io.BytesIO()
+    """The language is detected from the prose, not from the bytes of a DOCX file or the tags of a page."""
+    document, file = docx.Document(), io.BytesIO()
     document.add_paragraph("我爱猫")
-    document.save(kept)
-    for name, data, wanted in (
-        ("a.docx", kept.getvalue(), "I love cats"),
+    document.save(file)
+    for name, data, expected in (
+        ("a.docx", file.getvalue(), "I love cats"),
         ("a.html", f"<section class='{'long ' * 900}'><p>我爱猫</p></section>".encode(), "I love cats"),
         ("a.txt", b"I love cats", "我爱猫"),
     ):
-        status, _, said = server.ask("/translate_file", *multipart(name, data, source="auto", target="auto"))
-        assert status == 200, said
-        got = server.ask(said["translatedFileUrl"].removeprefix(server.url))[2]
+        status, _, response = server.ask("/translate_file", *multipart(name, data, source="auto", target="auto"))
+        assert status == 200, response
+        got = server.ask(response["translatedFileUrl"].removeprefix(server.url))[2]
         text = docx.Document(io.BytesIO(got)).paragraphs[0].text if name == "a.docx" else got.decode()
-        assert wanted in text
-        assert said["translatedFileUrl"].endswith(f"a_{'zh' if name == 'a.txt' else 'en'}{name[1:]}")
+        assert expected in text
+        assert response["translatedFileUrl"].endswith(f"a_{'zh' if name == 'a.txt' else 'en'}{name[1:]}")
 
 
 def test_files_that_are_refused(server):
-    def said(name, data=b"x", **fields):
+    def post(name, data=b"x", **fields):
         return server.ask("/translate_file", *multipart(name, data, **fields))
 
-    assert said("a.txt", target="en")[2] == {"error": "Invalid request: missing source parameter"}
-    assert said("a.exe", source="zh", target="en")[2] == {"error": "Invalid request: file format not supported"}
-    assert said("", source="zh", target="en")[0] == 400
-    assert said("a.docx", b"no zip", source="zh", target="en")[0] == 400
-    assert said("a.html", b"\xff\xfe\x00", source="zh", target="en")[0] == 400
+    assert post("a.txt", target="en")[2] == {"error": "Invalid request: missing source parameter"}
+    assert post("a.exe", source="zh", target="en")[2] == {"error": "Invalid request: file format not supported"}
+    assert post("", source="zh", target="en")[0] == 400
+    assert post("a.docx", b"no zip", source="zh", target="en")[0] == 400
+    assert post("a.html", b"\xff\xfe\x00", source="zh", target="en")[0] == 400
     assert server.ask("/translate_file", {"q": 1})[0] == 400
     for path in ("/download_file/none.txt", "/download_file/..%2f..%2fetc%2fpasswd", "/download_file/../../etc/passwd"):
         assert server.ask(path)[0] == 404
