@@ -1,9 +1,9 @@
-"""LibreTranslate's own server, offline, with a model of ours: started by serve.py in an environment that has it.
+"""Runs LibreTranslate's own server offline with a Sixfold model. serve.py starts it where LibreTranslate is installed.
 
     python libre_server.py PORT FOLDER     # FOLDER: model/ (CTranslate2), tokenizer.json and about.json
 
-Two things are put in from outside before it starts, and nothing else is changed: a tokeniser that reads ours, and
-sentences split by a regular expression, as its own splitter would be downloaded; that is quicker than its own.
+Two parts of it are replaced before it starts: its tokeniser, by one that reads Sixfold's, and its sentence splitter,
+which it would have to download, by a regular expression. The regular expression is faster than that splitter.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-END = re.compile(r"(?<=[。！？!?])(?![”’」』）)\"'])|(?<=[.!?])\s+(?=[A-Z\"'“‘(0-9])|(?<=[。！？][”’」』])")
+SENTENCE_END = re.compile(r"(?<=[。！？!?])(?![”’」』）)\"'])|(?<=[.!?])\s+(?=[A-Z\"'“‘(0-9])|(?<=[。！？][”’」』])")
 
 
-def lay_out(folder: Path) -> None:
-    """Two packages, one for either direction, that share a model; with two there is no look for more."""
+def make_packages(folder: Path) -> None:
+    """Make a package for each direction that share one model. With two packages, the server looks for no others."""
     for source, target in (("zh", "en"), ("en", "zh")):
         package = folder / "packages" / f"{source}_{target}"
         package.mkdir(parents=True, exist_ok=True)
@@ -35,26 +35,27 @@ def lay_out(folder: Path) -> None:
         os.environ[f"XDG_{name}_HOME"] = str(folder / name.lower())
 
 
-def put_in() -> None:
+def replace_parts() -> None:
+    """Replace the tokeniser and the sentence splitter of argostranslate."""
     from argostranslate import package, sbd, translate
     from argostranslate.tokenizer import Tokenizer
 
-    class Ours(Tokenizer):  # type: ignore[misc]
+    class SixfoldTokenizer(Tokenizer):  # type: ignore[misc]
         def __init__(self, folder: Path, target: str) -> None:
             import tokenizers
 
             state = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
             about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
-            self.fold = str.maketrans(*state.get("fold", ("", "")))
+            self.character_map = str.maketrans(*state.get("fold", ("", "")))
             self.tag, self.eos, self.reserved = about["tags"][target], about["eos"], set(about["reserved"])
             self.rust = tokenizers.Tokenizer.from_str(json.dumps(state["rust"]))
 
         def encode(self, sentence: str) -> list[str]:
-            ids = self.rust.encode(sentence.translate(self.fold), add_special_tokens=False).ids
-            return [str(each) for each in (self.tag, *ids, self.eos)]
+            ids = self.rust.encode(sentence.translate(self.character_map), add_special_tokens=False).ids
+            return [str(token) for token in (self.tag, *ids, self.eos)]
 
         def decode(self, tokens: Sequence[str]) -> str:
-            ids = [each for each in map(int, tokens) if each not in self.reserved]
+            ids = [token for token in map(int, tokens) if token not in self.reserved]
             return self.rust.decode(ids, skip_special_tokens=False)
 
     class Splitter(sbd.ISentenceBoundaryDetectionModel):  # type: ignore[misc]
@@ -62,13 +63,13 @@ def put_in() -> None:
             pass
 
         def split_sentences(self, text: str) -> list[str]:
-            return [part.strip() for part in END.split(text) if part.strip()]
+            return [part.strip() for part in SENTENCE_END.split(text) if part.strip()]
 
-    before = package.Package.__init__
+    original_init = package.Package.__init__
 
     def init(self: Any, path: Path) -> None:
-        before(self, path)
-        self.tokenizer = Ours(self.package_path, self.to_code)
+        original_init(self, path)
+        self.tokenizer = SixfoldTokenizer(self.package_path, self.to_code)
 
     package.Package.__init__ = init
     translate.MiniSBDSentencizer = Splitter
@@ -76,9 +77,9 @@ def put_in() -> None:
 
 def main() -> None:
     port, folder = sys.argv[1], Path(sys.argv[2]).absolute()
-    lay_out(folder)
+    make_packages(folder)
     os.chdir(folder)
-    put_in()
+    replace_parts()
     sys.argv = ["libretranslate", "--host", "127.0.0.1", "--port", port]
     from libretranslate.main import main as serve
 

@@ -27,5 +27,5 @@ def save_model(folder):
 
 @pytest.fixture(scope="session")
 def model(tmp_path_factory):
-    """Knows the sentences of the toy grammar: what is said can be read."""
+    """A model that has learnt the sentences of the toy grammar, so that its translations can be checked."""
     return made_once(tmp_path_factory, "cli-model", save_model) / "toy.safetensors"

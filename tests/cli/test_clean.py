@@ -20,9 +20,9 @@ def clean(*arguments):
 
 
 def report(*arguments):
-    done = clean(*arguments, "--json")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    result = clean(*arguments, "--json")
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
 
 
 @pytest.fixture
@@ -33,10 +33,10 @@ def files(tmp_path):
 
 
 def test_two_files_become_two_files(files, tmp_path):
-    done = clean(*files, "--output", tmp_path / "train")
-    assert (done.returncode, done.stdout) == (0, "")
-    assert "5 pairs read, 2 kept (40.0%)" in done.stderr
-    assert "raw.zh:2" in done.stderr
+    result = clean(*files, "--output", tmp_path / "train")
+    assert (result.returncode, result.stdout) == (0, "")
+    assert "5 pairs read, 2 kept (40.0%)" in result.stderr
+    assert "raw.zh:2" in result.stderr
     assert (tmp_path / "train.zh").read_text(encoding="utf-8").splitlines() == [PAIRS[0][0], PAIRS[2][0]]
     assert (tmp_path / "train.en").read_text(encoding="utf-8").splitlines() == [PAIRS[0][1], PAIRS[2][1]]
 

@@ -22,21 +22,21 @@ def sixfold(*arguments, stdin=None, **more):
 
 
 def text(*arguments, stdin=None):
-    done = sixfold(*arguments, stdin=None if stdin is None else stdin.encode())
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout.decode()
+    result = sixfold(*arguments, stdin=None if stdin is None else stdin.encode())
+    assert result.returncode == 0, result.stderr.decode()
+    return result.stdout.decode()
 
 
 def complaint(*arguments, stdin=None):
-    """The message of a user's mistake: one line and perhaps a hint, nothing on standard output, status 2."""
-    done = sixfold(*arguments, stdin=stdin)
-    assert done.returncode == 2, done
-    assert done.stdout == b""
-    error, *hint = done.stderr.decode().splitlines()
+    """Run a command that must fail, and return its message: one line, perhaps a hint, and status 2."""
+    result = sixfold(*arguments, stdin=stdin)
+    assert result.returncode == 2, result
+    assert result.stdout == b""
+    error, *hint = result.stderr.decode().splitlines()
     assert error.startswith("error: ")
     assert len(hint) <= 1
     assert all(line.startswith("hint: ") for line in hint)
-    return done.stderr.decode()
+    return result.stderr.decode()
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +45,10 @@ def tokenizer(tmp_path_factory):
     (folder / "zh.txt").write_text("机器学习很有趣\n我爱机器学习\n" * 20, encoding="utf-8")
     (folder / "en.txt").write_text("Machine learning is interesting\nI love machine learning\n" * 20, encoding="utf-8")
     arguments = ["tokenizer", "train", folder / "zh.txt", folder / "en.txt", "--output", folder / "tok.json"]
-    done = sixfold(*arguments, "--vocab", 340, "--tag", "zh", "--tag", "en")
-    assert done.returncode == 0
-    assert b"(bpe)" in done.stderr
-    assert done.stdout == b""
+    result = sixfold(*arguments, "--vocab", 340, "--tag", "zh", "--tag", "en")
+    assert result.returncode == 0
+    assert b"(bpe)" in result.stderr
+    assert result.stdout == b""
     return folder / "tok.json"
 
 
@@ -196,8 +196,10 @@ def test_a_link_is_followed_and_a_mode_kept(tokenizer, tmp_path):
 
 def test_output_is_utf8_in_every_locale(tokenizer):
     ids = text("tokenizer", "encode", "-m", tokenizer, "我爱机器学习").split()
-    done = sixfold("tokenizer", "decode", "-m", tokenizer, *ids, env={"PYTHONIOENCODING": "ascii", "PYTHONPATH": "src"})
-    assert done.stdout.decode() == "我爱机器学习\n"
+    result = sixfold(
+        "tokenizer", "decode", "-m", tokenizer, *ids, env={"PYTHONIOENCODING": "ascii", "PYTHONPATH": "src"}
+    )
+    assert result.stdout.decode() == "我爱机器学习\n"
 
 
 def test_a_narrow_terminal_still_gets_its_table():
@@ -225,8 +227,8 @@ def test_a_damaged_model_is_one_line(model, tmp_path):
 
 def test_a_reader_that_leaves_is_no_error(tokenizer):
     command = f"yes 机器学习 | head -20000 | {sys.executable} -m sixfold tokenizer encode -m {tokenizer} | head -1"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=120)
-    assert done.stderr == b""
+    result = subprocess.run(["bash", "-c", command], capture_output=True, timeout=120)
+    assert result.stderr == b""
 
 
 def test_the_tokeniser_file_appears_whole_or_not_at_all(tokenizer, tmp_path):

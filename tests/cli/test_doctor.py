@@ -1,4 +1,4 @@
-"""`sixfold doctor` as a user runs it, and `sixfold clean` with what it found."""
+"""`sixfold doctor` as a user runs it, and `sixfold clean` with its findings."""
 
 import json
 import subprocess
@@ -17,9 +17,9 @@ from sixfold.data.corpus import Corpus
 
 
 def facts_of(*arguments):
-    done = sixfold("doctor", *arguments, "--device", "cpu", "--json")
-    assert done.returncode == 0, done.stderr
-    facts = json.loads(done.stdout)
+    result = sixfold("doctor", *arguments, "--device", "cpu", "--json")
+    assert result.returncode == 0, result.stderr
+    facts = json.loads(result.stdout)
     return facts, {fact["name"]: fact for fact in facts["findings"]}
 
 
@@ -33,9 +33,9 @@ ROWS = [*pairs(40), ("", "nothing"), pairs(1)[0], (pairs(3)[2][0] + "！", pairs
 
 
 def test_a_person_reads_what_is_wrong_and_where(tmp_path):
-    done = sixfold("doctor", *write(tmp_path, ROWS), "--device", "cpu")
-    assert (done.returncode, done.stderr) == (0, "")
-    lines = done.stdout.splitlines()
+    result = sixfold("doctor", *write(tmp_path, ROWS), "--device", "cpu")
+    assert (result.returncode, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
     assert lines[0] == "43 pairs, zh→en; 3 (7.0%) are better left out"
     assert any(line.startswith("empty: 1 (2.3%)") for line in lines)
     assert "    raw.zh:41:  | nothing" in lines
@@ -44,12 +44,12 @@ def test_a_person_reads_what_is_wrong_and_where(tmp_path):
 
 
 def test_a_program_reads_all_of_it(tmp_path):
-    facts, found = facts_of(*write(tmp_path, ROWS))
+    facts, findings = facts_of(*write(tmp_path, ROWS))
     assert (facts["pairs"], facts["condemned"], facts["languages"]) == (43, 3, ["zh", "en"])
-    assert found["empty"]["lines"] == [41]
-    assert found["duplicate"]["lines"] == [42]
-    assert found["near-duplicate"]["lines"] == [43]
-    assert found["near-duplicate"]["notes"] == ["line 3"]
+    assert findings["empty"]["lines"] == [41]
+    assert findings["duplicate"]["lines"] == [42]
+    assert findings["near-duplicate"]["lines"] == [43]
+    assert findings["near-duplicate"]["notes"] == ["line 3"]
     assert facts["training"]["preset"] == "tiny"
     assert facts["training"]["hours"] > 0
 
@@ -59,8 +59,8 @@ def test_crlf_and_other_forms_of_a_corpus_give_the_same_findings(tmp_path):
     _, crlf = facts_of(*write(tmp_path, ROWS, "\r\n"))
     (tmp_path / "x.zh-en.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in ROWS), encoding="utf-8")
     _, table = facts_of(tmp_path / "x.zh-en.tsv")
-    for other in (crlf, table):
-        assert {name: fact["lines"] for name, fact in other.items()} == {
+    for actual in (crlf, table):
+        assert {name: fact["lines"] for name, fact in actual.items()} == {
             name: fact["lines"] for name, fact in expected.items()
         }
 
@@ -69,17 +69,17 @@ def test_leaked_sentences_are_named_by_file_and_line(tmp_path):
     files = write(tmp_path, ROWS)
     test = tmp_path / "test.en"
     test.write_text(f"unseen\n{ROWS[4][1].upper()}\n", encoding="utf-8")
-    _, found = facts_of(*files, "--against", test)
-    assert (found["leaked"]["lines"], found["leaked"]["notes"]) == ([5], ["test.en:2"])
+    _, findings = facts_of(*files, "--against", test)
+    assert (findings["leaked"]["lines"], findings["leaked"]["notes"]) == ([5], ["test.en:2"])
     assert "expected a test set; got the corpus itself" in complaint("doctor", *files, "--against", files[1])
     assert "No such file" in complaint("doctor", *files, "--against", tmp_path / "none.en")
 
 
 def test_the_page_holds_everything_and_escapes_the_text(tmp_path):
     files = write(tmp_path, [*ROWS, ("你好世界", "<p>hello <script>alert(1)</script></p>")])
-    done = sixfold("doctor", *files, "--output", tmp_path / "a" / "report", "--device", "cpu")
-    assert done.returncode == 0, done.stderr
-    assert "doctor.html" in done.stderr
+    result = sixfold("doctor", *files, "--output", tmp_path / "a" / "report", "--device", "cpu")
+    assert result.returncode == 0, result.stderr
+    assert "doctor.html" in result.stderr
     page = (tmp_path / "a" / "report" / "doctor.html").read_text(encoding="utf-8")
     facts = json.loads((tmp_path / "a" / "report" / "doctor.json").read_text(encoding="utf-8"))
     assert "&lt;script&gt;" in page
@@ -93,8 +93,8 @@ def test_clean_drops_what_the_doctor_condemns(tmp_path):
     files = write(tmp_path, ROWS)
     sixfold("doctor", *files, "--output", tmp_path)
     using = ("--using", tmp_path / "doctor.json")
-    done = sixfold("clean", *files, "--output", tmp_path / "good", *using, "--json")
-    report = json.loads(done.stdout)
+    result = sixfold("clean", *files, "--output", tmp_path / "good", *using, "--json")
+    report = json.loads(result.stdout)
     assert (report["read"], report["kept"]) == (43, 40)
     assert report["dropped"] | {"near-duplicate": 1, "duplicate": 1, "empty": 1} == report["dropped"]
     assert report["examples"]["near-duplicate"] == ["raw.zh:43"]
@@ -133,8 +133,8 @@ def test_bytes_that_are_no_utf8_are_found(tmp_path):
     files = write(tmp_path, ROWS)
     lines = [source.encode("gb18030" if number > 30 else "utf-8") for number, (source, _) in enumerate(ROWS)]
     files[0].write_bytes(b"".join(line + b"\n" for line in lines))
-    _, found = facts_of(*files)
-    assert found["encoding"]["count"] == len([line for line in lines[31:] if line])
+    _, findings = facts_of(*files)
+    assert findings["encoding"]["count"] == len([line for line in lines[31:] if line])
 
 
 def test_a_corpus_in_another_encoding_is_refused_by_its_name(tmp_path):

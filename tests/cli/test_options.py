@@ -1,4 +1,4 @@
-"""What holds for the options of all commands: one spelling each, old ones still work, models by name, completion."""
+"""The options of all commands: one spelling each, old spellings, models by name, and shell completion."""
 
 import json
 import os
@@ -17,11 +17,13 @@ from sixfold.translation.loading import find_model, shipped
 
 
 def commands():
-    """Every command by its name, those of `tokenizer` too."""
-    found = {}
+    """Return every command by its name, including those of `tokenizer`."""
+    all_commands = {}
     for name, command in typer.main.get_command(make_app([])).commands.items():
-        found |= {f"{name} {inner}": each for inner, each in getattr(command, "commands", {name: command}).items()}
-    return found
+        all_commands |= {
+            f"{name} {inner}": each for inner, each in getattr(command, "commands", {name: command}).items()
+        }
+    return all_commands
 
 
 def options(command):
@@ -29,18 +31,20 @@ def options(command):
 
 
 def test_every_verb_spells_its_options_the_same_way():
-    found = commands()
-    assert {name.split()[0] for name in found} == set(VERBS)
-    for name, command in found.items():
+    all_commands = commands()
+    assert {name.split()[0] for name in all_commands} == set(VERBS)
+    for name, command in all_commands.items():
         names = options(command)
         assert not names & set(OLD_SPELLINGS), name
         assert ("--output" in names) == ("-o" in names), name
         assert ("--model" in names) == ("-m" in names), name
         for parameter in command.params:
             assert parameter.help or parameter.param_type_name == "argument", (name, parameter.name)
-    assert sum("--output" in options(command) for command in found.values()) >= 11
-    assert sum("--model" in options(command) for command in found.values()) >= 8
-    assert all({"--from", "--to"} <= options(found[name]) for name in ("clean clean", "see see", "translate translate"))
+    assert sum("--output" in options(command) for command in all_commands.values()) >= 11
+    assert sum("--model" in options(command) for command in all_commands.values()) >= 8
+    assert all(
+        {"--from", "--to"} <= options(all_commands[name]) for name in ("clean clean", "see see", "translate translate")
+    )
 
 
 def test_old_spellings_are_read_as_the_new_ones_where_the_command_has_these():
@@ -61,10 +65,10 @@ def test_an_old_spelling_works_and_help_shows_the_new_one_only(tmp_path, capsys)
     pairs.write_text("我爱机器学习\tI love machine learning\n", encoding="utf-8")
     run_here(capsys, "clean", pairs, "--out", tmp_path / "x.tsv", "--source-language", "zh", "--target-language", "en")
     assert (tmp_path / "x.tsv").read_text(encoding="utf-8") == pairs.read_text(encoding="utf-8")
-    said = run_here(capsys, "clean", "--help").out
-    assert "--output" in said
-    assert "--out " not in said
-    assert "-language" not in said
+    help_text = run_here(capsys, "clean", "--help").out
+    assert "--output" in help_text
+    assert "--out " not in help_text
+    assert "-language" not in help_text
 
 
 @pytest.fixture
@@ -115,12 +119,12 @@ def test_the_shipped_model_has_a_name_and_is_the_default(capsys, tmp_path, monke
 
 
 def completed(line):
-    """What a shell offers for the last word of a line."""
+    """Return what a shell offers for the last word of a line, and which modules were imported."""
     words = line.split(" ")
     shell = {"_SIXFOLD_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
     command = [sys.executable, "-X", "importtime", "-m", "sixfold"]
-    done = subprocess.run(command, env={**os.environ, **shell}, capture_output=True, text=True, timeout=60)
-    return done.stdout.split(), done.stderr
+    result = subprocess.run(command, env={**os.environ, **shell}, capture_output=True, text=True, timeout=60)
+    return result.stdout.split(), result.stderr
 
 
 def test_a_shell_completes_verbs_and_their_options():
@@ -128,8 +132,8 @@ def test_a_shell_completes_verbs_and_their_options():
     assert verbs == ["tokenizer", "train", "translate"]
     assert "numpy" not in loaded
     assert "sixfold.cli.translate" not in loaded
-    found, loaded = completed("sixfold pack --o")
-    assert found == ["--output"]
+    options, loaded = completed("sixfold pack --o")
+    assert options == ["--output"]
     assert "sixfold.cli.translate" not in loaded
 
 

@@ -1,4 +1,4 @@
-"""`sixfold pack`: smaller, the same to a translator, and with more on its card."""
+"""`sixfold pack`: a smaller file with the same model, and more on its card."""
 
 import json
 from dataclasses import replace
@@ -27,10 +27,10 @@ def model(tmp_path):
 
 
 def test_weights_become_int8_and_the_rest_stays(model, tmp_path, capsys):
-    said = json.loads(run_here(capsys, "pack", model, "--output", tmp_path / "small.safetensors", "--json").out)
+    facts = json.loads(run_here(capsys, "pack", model, "--output", tmp_path / "small.safetensors", "--json").out)
     before, after = modelfile.load(model), modelfile.load(tmp_path / "small.safetensors")
-    assert said["bytes"] == {"before": model.stat().st_size, "after": (tmp_path / "small.safetensors").stat().st_size}
-    assert said["bytes"]["after"] < said["bytes"]["before"]
+    assert facts["bytes"] == {"before": model.stat().st_size, "after": (tmp_path / "small.safetensors").stat().st_size}
+    assert facts["bytes"]["after"] < facts["bytes"]["before"]
     assert (before.storage, after.storage) == ("float32", "int8")
     assert after.tokenizer.to_json() == before.tokenizer.to_json()
     assert after.card == before.card
@@ -61,8 +61,8 @@ def test_what_a_file_says_joins_the_card(model, tmp_path, capsys):
 def test_mistakes_are_named_and_nothing_is_written(words, expected, model, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "card.toml").write_text("made = 2026-01-01\n", encoding="utf-8")
-    said = run_here(capsys, "pack", model, "--output", "small.safetensors", *words, status=2)
-    assert expected in said.err
+    result = run_here(capsys, "pack", model, "--output", "small.safetensors", *words, status=2)
+    assert expected in result.err
     assert not (tmp_path / "small.safetensors").exists()
 
 
@@ -76,12 +76,12 @@ def test_a_file_takes_the_place_of_itself_only_by_force(model, capsys, tmp_path,
     if spelling == "hard link":
         out.hardlink_to(model)
     before = model.read_bytes()
-    said = run_here(capsys, "pack", model, "--output", out, status=2)
-    assert "is the model itself" in said.err
-    assert "--force" in said.err
+    result = run_here(capsys, "pack", model, "--output", out, status=2)
+    assert "is the model itself" in result.err
+    assert "--force" in result.err
     assert model.read_bytes() == before
-    said = json.loads(run_here(capsys, "pack", model, "--output", out, "--force", "--json").out)
-    assert said["bytes"] == {"before": len(before), "after": out.stat().st_size}
+    facts = json.loads(run_here(capsys, "pack", model, "--output", out, "--force", "--json").out)
+    assert facts["bytes"] == {"before": len(before), "after": out.stat().st_size}
     assert modelfile.load(out).storage == "int8"
 
 
@@ -90,18 +90,18 @@ def test_the_tags_of_a_model_for_both_ways_stay_its_languages(model, tmp_path, c
     config = replace(file.config, data=DataConfig(both_ways=True))
     modelfile.save(model, config, file.weights(), file.tokenizer, file.card)
     (tmp_path / "card.toml").write_text('[languages]\nsource = "zh-Hans"\n', encoding="utf-8")
-    said = run_here(
+    result = run_here(
         capsys, "pack", model, "--output", tmp_path / "p.safetensors", "--card", tmp_path / "card.toml", status=2
     )
-    assert "languages: expected those of the model, because they are its tags" in said.err
+    assert "languages: expected those of the model, because they are its tags" in result.err
 
 
 def test_the_summary_shows_every_source_of_a_card(model, tmp_path, capsys):
     tables = "".join(f'[[sources]]\nname = "corpus {n}"\nlicence = "CC0"\n' for n in range(5))
     (tmp_path / "card.toml").write_text(tables, encoding="utf-8")
     run_here(capsys, "pack", model, "--output", model, "--force", "--card", tmp_path / "card.toml")
-    said = run_here(capsys, "summary", model).out
-    assert all(f"name corpus {n}, licence CC0" in said for n in range(5))
+    output = run_here(capsys, "summary", model).out
+    assert all(f"name corpus {n}, licence CC0" in output for n in range(5))
 
 
 def test_the_heads_that_align_are_measured_on_pairs_and_kept_on_the_card(model, tmp_path, capsys):
@@ -116,6 +116,6 @@ def test_the_heads_that_align_are_measured_on_pairs_and_kept_on_the_card(model, 
     assert aligning_heads(file.card, file.config.model) == measure_aligning_heads(modelfile.load(model), pairs)
     (tmp_path / "dev.en").write_text("Machine learning\n", encoding="utf-8")
     words = ("--align", tmp_path / "dev.zh", tmp_path / "dev.en")
-    said = run_here(capsys, "pack", model, "--out", tmp_path / "q.safetensors", *words, status=2)
-    assert "expected as many lines" in said.err
+    result = run_here(capsys, "pack", model, "--out", tmp_path / "q.safetensors", *words, status=2)
+    assert "expected as many lines" in result.err
     assert not (tmp_path / "q.safetensors").exists()

@@ -13,7 +13,7 @@ from sixfold.explorer.drawing import Scene, colormap
 from sixfold.explorer.views_layout import Table, View
 
 TEXT, OTHER = "我们需要数学", "机器学习很有趣"
-# The search has a module of its own, and tests of its own.
+# All views of a sentence.
 VIEWS = ("attention", "heads", "token", "alignment", "masks", "positions", "similarity", "steps", "beam", "walk")
 
 
@@ -24,13 +24,13 @@ def run(tmp_path_factory):
 
 def test_a_sentence_becomes_a_picture_and_a_table(model, tmp_path):
     out = tmp_path / "heads.svg"
-    done = sixfold("see", TEXT, "--view", "heads", "--model", model, "-o", out)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", f"wrote {out}\n")
+    result = sixfold("see", TEXT, "--view", "heads", "--model", model, "-o", out)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", f"wrote {out}\n")
     assert TEXT in out.read_text(encoding="utf-8")
-    done = sixfold("see", TEXT, "--view", "alignment", "--model", model)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert TEXT in done.stdout
-    assert "\x1b" not in done.stdout  # nobody sees colours in a pipe
+    result = sixfold("see", TEXT, "--view", "alignment", "--model", model)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert TEXT in result.stdout
+    assert "\x1b" not in result.stdout  # nobody sees colours in a pipe
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -38,11 +38,11 @@ def test_every_view_writes_what_its_suffix_says(model, tmp_path, capsys, view):
     texts = [TEXT, OTHER] if view == "masks" else [TEXT]
     for suffix, start in (("svg", b"<svg"), ("html", b"<!doctype html>")):
         out = tmp_path / f"{view}.{suffix}"
-        said = run_here(capsys, "see", *texts, "--view", view, "-m", model, "-o", out)
-        assert (said.out, said.err) == ("", f"wrote {out}\n")
+        result = run_here(capsys, "see", *texts, "--view", view, "-m", model, "-o", out)
+        assert (result.out, result.err) == ("", f"wrote {out}\n")
         assert out.read_bytes().startswith(start)
-    said = run_here(capsys, "see", *texts, "--view", view, "-m", model)
-    assert len(said.out.splitlines()) > 3
+    result = run_here(capsys, "see", *texts, "--view", view, "-m", model)
+    assert len(result.out.splitlines()) > 3
 
 
 def test_a_png_is_written_where_no_font_is_missing(model, tmp_path, capsys):
@@ -52,7 +52,7 @@ def test_a_png_is_written_where_no_font_is_missing(model, tmp_path, capsys):
 
 
 def test_json_has_the_numbers_of_the_trace(model, capsys):
-    said = run_here(
+    result = run_here(
         capsys,
         "see",
         TEXT,
@@ -68,10 +68,10 @@ def test_json_has_the_numbers_of_the_trace(model, capsys):
         "--translation",
         "We",
     )
-    found = json.loads(said.out)
-    assert found["sentences"] == [{"text": TEXT, "translation": "We", "from": "zh", "to": "toy", "off": []}]
+    facts = json.loads(result.out)
+    assert facts["sentences"] == [{"text": TEXT, "translation": "We", "from": "zh", "to": "toy", "off": []}]
     weights = explore(TEXT, "We", model).attention("encoder", 0, 1)
-    np.testing.assert_allclose([row[1:] for row in found["tables"][0]["rows"]], weights, atol=1e-4)
+    np.testing.assert_allclose([row[1:] for row in facts["tables"][0]["rows"]], weights, atol=1e-4)
 
 
 def test_heads_can_be_switched_off(model, capsys):
@@ -89,10 +89,10 @@ def test_a_run_shows_its_curves(run, tmp_path, capsys):
     assert "Samples over time" in (tmp_path / "run.html").read_text(encoding="utf-8")  # the page of `sixfold report`
     run_here(capsys, "see", run, "--view", "training", "-o", tmp_path / "run.png")
     assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
-    found = json.loads(run_here(capsys, "see", run, "--view", "training", "--json").out)
+    facts = json.loads(run_here(capsys, "see", run, "--view", "training", "--json").out)
     metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert found["runs"] == ["short"]
-    assert found["tables"][0]["rows"][-1][0] == metrics[-1]["step"]
+    assert facts["runs"] == ["short"]
+    assert facts["tables"][0]["rows"][-1][0] == metrics[-1]["step"]
 
 
 @pytest.mark.parametrize(
@@ -111,10 +111,10 @@ def test_a_run_shows_its_curves(run, tmp_path, capsys):
     ],
 )  # fmt: skip
 def test_mistakes_are_told_in_one_line(model, capsys, words, error, hint):
-    said = run_here(capsys, "see", TEXT, "-m", model, *words, status=2)
-    assert error in said.err
-    assert hint in said.err
-    assert len(said.err.splitlines()) <= 2
+    result = run_here(capsys, "see", TEXT, "-m", model, *words, status=2)
+    assert error in result.err
+    assert hint in result.err
+    assert len(result.err.splitlines()) <= 2
 
 
 def test_a_folder_is_no_sentence(tmp_path):
@@ -123,7 +123,7 @@ def test_a_folder_is_no_sentence(tmp_path):
 
 @pytest.fixture
 def terminal(monkeypatch, capsys):
-    """What one of this width gets; `settings` are of its environment."""
+    """Return a function that prints a view to a terminal of some width; `settings` are environment variables."""
 
     def shown(view, width, **settings):
         for name, value in {"FORCE_COLOR": "1", "COLORTERM": "truecolor", "TERM": "xterm", **settings}.items():
@@ -149,16 +149,16 @@ def test_a_terminal_has_colours_and_without_them_digits(terminal):
 def test_a_narrow_terminal_gets_the_columns_in_blocks(terminal):
     names = [f"column{number}" for number in range(12)]
     table = Table("t", ["", *names], [["row", *[0.25] * 12]], range(1, 13))
-    said = plain(terminal(View(Scene(9, 9, [], "title"), [table]), 40))
-    lines = said.splitlines()
+    output = plain(terminal(View(Scene(9, 9, [], "title"), [table]), 40))
+    lines = output.splitlines()
     assert sum(line.count("0.25") for line in lines) == 12
     assert all(len(line.rstrip()) <= 40 for line in lines if "0.25" in line)
-    assert "11 column11" in said
+    assert "11 column11" in output
 
 
-def plain(said):
-    """Without colours."""
-    return re.sub(r"\x1b\[[\d;]*m", "", said)
+def plain(output):
+    """Return the output of a terminal without colours."""
+    return re.sub(r"\x1b\[[\d;]*m", "", output)
 
 
 def test_labels_of_rows_are_whole_and_long_ones_are_folded(terminal):
@@ -181,15 +181,15 @@ def test_no_column_of_a_table_is_dropped_where_the_terminal_is_narrow(terminal, 
         1.5,
         "é" * 50,
     ]
-    said = plain(terminal(View(Scene(9, 9, [], "title"), [Table("t", heads, [row])]), width))
-    assert all(cell_len(line.rstrip()) <= width for line in said.splitlines())
-    words = said.split()
+    output = plain(terminal(View(Scene(9, 9, [], "title"), [Table("t", heads, [row])]), width))
+    assert all(cell_len(line.rstrip()) <= width for line in output.splitlines())
+    words = output.split()
     assert all(head in words for head in heads)
     assert all(str(number) in words for number in range(10_000, 10_020))
     assert "512" in words
     assert "1.5" in words
-    assert said.count("é") == 50
-    assert "…" not in said
+    assert output.count("é") == 50
+    assert "…" not in output
 
 
 def test_an_empty_text_is_told(model, capsys):
@@ -201,6 +201,6 @@ def test_an_empty_text_is_told(model, capsys):
 
 def test_a_terminal_does_not_obey_what_pieces_say(terminal):
     table = Table("t", ["a", "b"], [["\x1b[31mred", 1]])
-    said = terminal(View(Scene(9, 9, [], "\x1b[2J"), [table]), 80)
-    assert "\x1b[31m" not in said
-    assert "\x1b[2J" not in said
+    output = terminal(View(Scene(9, 9, [], "\x1b[2J"), [table]), 80)
+    assert "\x1b[31m" not in output
+    assert "\x1b[2J" not in output

@@ -29,21 +29,21 @@ SOURCES, TARGETS = zip(*PAIRS, strict=True)
 
 
 def translate(model, *arguments):
-    done = sixfold("translate", "--model", model, *arguments)
-    assert done.returncode == 0, done.stderr
-    return done
+    result = sixfold("translate", "--model", model, *arguments)
+    assert result.returncode == 0, result.stderr
+    return result
 
 
 def piped(model, raw, *arguments):
-    """Standard input and output as bytes."""
+    """Run the command with bytes as standard input."""
     command = [*COMMAND, "--model", model, *arguments]
-    done = subprocess.run(command, input=raw, capture_output=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    return done
+    result = subprocess.run(command, input=raw, capture_output=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    return result
 
 
 def started(model, *arguments):
-    """With pipes, and with Ctrl-C as a terminal sets it, whatever started the tests."""
+    """Start the command with pipes, and with the Ctrl-C handler that a terminal sets."""
     program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     program += "from sixfold.cli.main import main; main()"
     command = [sys.executable, "-c", program, "translate", "--model", model, *arguments]
@@ -54,9 +54,9 @@ def lines(texts):
     return "".join(f"{text}\n" for text in texts)
 
 
-def until(is_so):
+def wait_until(condition):
     end = time.monotonic() + 30
-    while not is_so():
+    while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)
 
@@ -68,8 +68,8 @@ def files(tmp_path):
 
 
 def test_a_text_is_translated(model):
-    done = translate(model, "我爱机器学习")
-    assert (done.stdout, done.stderr) == ("I love machine learning\n", "")
+    result = translate(model, "我爱机器学习")
+    assert (result.stdout, result.stderr) == ("I love machine learning\n", "")
 
 
 def test_a_text_keeps_its_lines_and_may_be_empty(model):
@@ -147,15 +147,15 @@ def test_what_is_not_utf8_text_is_refused_from_a_file_and_a_pipe(data, words, mo
     document = path.rename(tmp_path / "in.md")
     assert f"{document}: expected text in UTF-8; got {words}" in complaint("translate", "-m", model, document)
     for more in ([], ["--output", out], ["--format", "markdown"]):
-        done = subprocess.run([*COMMAND, "--model", model, *more], input=data, capture_output=True, timeout=60)
-        assert (done.returncode, done.stdout) == (2, b"")
-        assert f"standard input: expected text in UTF-8; got {words}" in done.stderr.decode()
+        result = subprocess.run([*COMMAND, "--model", model, *more], input=data, capture_output=True, timeout=60)
+        assert (result.returncode, result.stdout) == (2, b"")
+        assert f"standard input: expected text in UTF-8; got {words}" in result.stderr.decode()
     assert {each.name for each in tmp_path.iterdir() if each.name != "cache"} == {"in.md"}
 
 
 @pytest.fixture(scope="module")
 def both_ways(tmp_path_factory):
-    """A model that says it translates between Chinese and English; what it says does not matter."""
+    """A model for Chinese and English, in both directions; its translations do not matter."""
     return shared_models(tmp_path_factory)["tagged"]
 
 
@@ -171,18 +171,18 @@ def both_ways(tmp_path_factory):
 def test_a_language_that_the_model_does_not_read_is_warned_of_and_strictly_refused(
     text, more, words, both_ways, tmp_path, capsys
 ):
-    said = run_here(capsys, "translate", "-m", both_ways, text, *more, "--json")
-    kinds = [each["kind"] for each in json.loads(said.out)["warnings"]]
+    result = run_here(capsys, "translate", "-m", both_ways, text, *more, "--json")
+    kinds = [each["kind"] for each in json.loads(result.out)["warnings"]]
     assert {"language", "same-language"} & set(kinds)
-    assert f"warning: the text {words}" in said.err
-    said = run_here(capsys, "translate", "-m", both_ways, text, *more, "--strict", status=2)
-    assert said.out == ""
-    assert f"error: the text {words}" in said.err
+    assert f"warning: the text {words}" in result.err
+    result = run_here(capsys, "translate", "-m", both_ways, text, *more, "--strict", status=2)
+    assert result.out == ""
+    assert f"error: the text {words}" in result.err
     path = tmp_path / "in.txt"
     path.write_text(f"42\n\n{text}\n{text}\n", encoding="utf-8")
-    done = translate(both_ways, path, *more)
-    assert f"warning: {path}:3: the text {words}" in done.stderr
-    assert "; and 1 line more" in done.stderr
+    result = translate(both_ways, path, *more)
+    assert f"warning: {path}:3: the text {words}" in result.stderr
+    assert "; and 1 line more" in result.stderr
     out = tmp_path / "out.txt"
     assert f"error: {path}:3: the text {words}" in complaint(
         "translate", "-m", both_ways, path, *more, "--strict", "--output", out
@@ -198,18 +198,18 @@ def test_a_language_that_the_model_does_not_read_is_warned_of_and_strictly_refus
 def test_many_units_of_a_document_in_the_target_language_are_one_warning_with_their_number(both_ways, tmp_path):
     page = tmp_path / "mixed.md"
     page.write_text("Where is the station?\n\n" + "我们昨天去了图书馆。\n\n" * 3, encoding="utf-8")
-    said = translate(both_ways, page, "--to", "zh").stderr
+    errors = translate(both_ways, page, "--to", "zh").stderr
     assert (
-        f"warning: {page}:3: the text is in Chinese already, the language to translate into; and 2 lines more" in said
+        f"warning: {page}:3: the text is in Chinese already, the language to translate into; and 2 lines more" in errors
     )
-    assert said.count("in Chinese already") == 1
+    assert errors.count("in Chinese already") == 1
 
 
 def test_a_text_as_json_has_its_tokens_and_its_alignment(model):
-    found = json.loads(translate(model, "我爱机器学习", "--json").stdout)
-    assert (found["translation"], found["from"], found["to"]) == ("I love machine learning", "zh", "toy")
-    assert found["tokens"][0]["text"] == "I"
-    assert found["alignment"]
+    facts = json.loads(translate(model, "我爱机器学习", "--json").stdout)
+    assert (facts["translation"], facts["from"], facts["to"]) == ("I love machine learning", "zh", "toy")
+    assert facts["tokens"][0]["text"] == "I"
+    assert facts["alignment"]
 
 
 def test_n_best_of_a_text_are_lines_with_scores_the_best_first(model):
@@ -227,9 +227,9 @@ def test_alternatives_follow_the_prefix_and_name_the_next_word(model):
     assert len({word for _, word, _ in rows}) == len(rows) > 1
     assert all(text.startswith((f"I {word}", f"I{word}")) for _, word, text in rows)
     assert rows[0][1:] == ["love", "I love mathematics"]
-    found = translate(model, "我爱数学", "--alternatives", "--n-best", 2, "--json").stdout.splitlines()
-    assert json.loads(found[0])["next"] == "I"
-    assert len(found) == 2
+    rows = translate(model, "我爱数学", "--alternatives", "--n-best", 2, "--json").stdout.splitlines()
+    assert json.loads(rows[0])["next"] == "I"
+    assert len(rows) == 2
 
 
 def test_a_prefix_is_what_the_translation_begins_with(model):
@@ -242,19 +242,23 @@ def test_a_file_becomes_as_many_lines_in_its_order(model, files):
 
 def test_more_lines_than_a_window_keep_their_order(model):
     many = [SOURCES[index * 7 % 40] for index in range(3000)]
-    done = piped(model, lines(many).encode(), "--beam", "1")
-    assert done.stdout.decode().count("\n") == 3000
+    result = piped(model, lines(many).encode(), "--beam", "1")
+    assert result.stdout.decode().count("\n") == 3000
     single = dict(
         zip(SOURCES, piped(model, lines(SOURCES).encode(), "--beam", "1").stdout.decode().splitlines(), strict=True)
     )
-    assert done.stdout.decode().splitlines() == [single[text] for text in many]
+    assert result.stdout.decode().splitlines() == [single[text] for text in many]
 
 
 def test_white_space_blank_lines_line_ends_and_a_missing_last_one_are_kept(model):
-    one, other = (text.encode() for text in SOURCES[:2])
-    said, more = (text.encode() for text in TARGETS[:2])
-    raw = b"\n  %b\t\n \t \n%b\r\n\r\n123\n%b" % (one, other, one)
-    assert piped(model, raw, "-").stdout == b"\n  %b\t\n \t \n%b\r\n\r\n123\n%b" % (said, more, said)
+    first, second = (text.encode() for text in SOURCES[:2])
+    first_target, second_target = (text.encode() for text in TARGETS[:2])
+    raw = b"\n  %b\t\n \t \n%b\r\n\r\n123\n%b" % (first, second, first)
+    assert piped(model, raw, "-").stdout == b"\n  %b\t\n \t \n%b\r\n\r\n123\n%b" % (
+        first_target,
+        second_target,
+        first_target,
+    )
     assert piped(model, b"").stdout == b""
     assert piped(model, b"\n").stdout == b"\n"
 
@@ -265,9 +269,11 @@ def test_a_byte_order_mark_is_no_text_and_stays_where_it_is(model):
 
 
 def test_bytes_that_are_not_utf8_are_replaced_and_counted_once(model):
-    done = piped(model, f"{SOURCES[0]}\n".encode() + b"1\xff\xfe2\n3\x80\n")
-    assert done.stdout.decode() == f"{TARGETS[0]}\n1\ufffd\ufffd2\n3\ufffd\n"
-    assert done.stderr.decode() == ("warning: standard input:2: 3 bytes from here on are not UTF-8 and became U+FFFD\n")
+    result = piped(model, f"{SOURCES[0]}\n".encode() + b"1\xff\xfe2\n3\x80\n")
+    assert result.stdout.decode() == f"{TARGETS[0]}\n1\ufffd\ufffd2\n3\ufffd\n"
+    assert result.stderr.decode() == (
+        "warning: standard input:2: 3 bytes from here on are not UTF-8 and became U+FFFD\n"
+    )
 
 
 def test_a_nul_is_a_character_like_others(model):
@@ -275,8 +281,8 @@ def test_a_nul_is_a_character_like_others(model):
 
 
 def test_a_line_of_a_megabyte_is_one_line(model):
-    done = piped(model, "。".join(SOURCES * 2000).encode() + b"\nlast", "--beam", "1")
-    assert done.stdout.count(b"\n") == 1
+    result = piped(model, "。".join(SOURCES * 2000).encode() + b"\nlast", "--beam", "1")
+    assert result.stdout.count(b"\n") == 1
 
 
 def test_a_slow_producer_has_each_line_back_before_it_writes_the_next(model):
@@ -290,17 +296,17 @@ def test_a_slow_producer_has_each_line_back_before_it_writes_the_next(model):
 
 
 def test_json_lines_are_one_for_each_line(model, files):
-    found = [json.loads(line) for line in translate(model, files[0], "--json", "--n-best", 2).stdout.splitlines()]
-    assert [each["translation"] for each in found] == list(TARGETS)
-    assert all(len(each["n_best"]) == 2 and "tokens" not in each for each in found)
+    records = [json.loads(line) for line in translate(model, files[0], "--json", "--n-best", 2).stdout.splitlines()]
+    assert [each["translation"] for each in records] == list(TARGETS)
+    assert all(len(each["n_best"]) == 2 and "tokens" not in each for each in records)
     files[0].write_text(lines(SOURCES[:2]), encoding="utf-8")
-    found = [json.loads(line) for line in translate(model, files[0], "--json", "--details").stdout.splitlines()]
-    assert all(each["tokens"] for each in found)
+    records = [json.loads(line) for line in translate(model, files[0], "--json", "--details").stdout.splitlines()]
+    assert all(each["tokens"] for each in records)
 
 
 def test_an_output_is_whole_and_nothing_is_left_beside_it(model, files, tmp_path):
-    done = translate(model, files[0], "--output", files[1])
-    assert (done.stdout, done.stderr) == ("", "")
+    result = translate(model, files[0], "--output", files[1])
+    assert (result.stdout, result.stderr) == ("", "")
     assert files[1].read_text(encoding="utf-8") == lines(TARGETS)
     translate(model, SOURCES[0], "--output", tmp_path / "text")
     assert (tmp_path / "text").read_text(encoding="utf-8") == lines(TARGETS[:1])
@@ -315,7 +321,7 @@ def test_after_a_kill_resume_goes_on_and_gives_the_same_bytes(form, model, files
     with started(model, "-", "--output", files[1], *form) as process:
         process.stdin.write(raw[: raw.index(SOURCES[10].encode()) + 3])
         process.stdin.flush()
-        until(lambda: partial.exists() and partial.read_bytes().count(b"\n") == 10)
+        wait_until(lambda: partial.exists() and partial.read_bytes().count(b"\n") == 10)
         process.kill()
     assert not files[1].exists()
     with partial.open("ab") as file:
@@ -323,7 +329,7 @@ def test_after_a_kill_resume_goes_on_and_gives_the_same_bytes(form, model, files
     with started(model, "-", "--output", files[1], "--resume", *form) as process:
         process.stdin.write(raw[: raw.index(SOURCES[20].encode())])
         process.stdin.flush()
-        until(lambda: partial.read_bytes().count(b"\n") == 20)
+        wait_until(lambda: partial.read_bytes().count(b"\n") == 20)
         process.kill()
     piped(model, raw, "-", "--output", files[1], "--resume", *form)
     assert files[1].read_bytes() == whole
@@ -340,19 +346,19 @@ def test_resume_does_not_translate_again_what_is_there(model, files, tmp_path):
 
 
 def half_done(model, files, tmp_path, *more):
-    """What a start on files[0] leaves that is killed after its first window."""
+    """Leave the partial output of a run on files[0] that was killed after its first window."""
     text = files[0].read_bytes()
     os.mkfifo(tmp_path / "in.fifo")
     process = subprocess.Popen([*COMMAND, "--model", model, tmp_path / "in.fifo", "--output", files[1], *more])
     with (tmp_path / "in.fifo").open("wb", buffering=0) as fifo:
         fifo.write(text)
-        until(lambda: (tmp_path / "out.txt.partial").exists() and (tmp_path / "out.txt.partial").stat().st_size)
+        wait_until(lambda: (tmp_path / "out.txt.partial").exists() and (tmp_path / "out.txt.partial").stat().st_size)
         process.kill()
         process.wait()
     (tmp_path / "in.fifo").unlink()
     facts = tmp_path / "out.txt.partial.json"
-    known = json.loads(facts.read_text(encoding="utf-8"))
-    facts.write_text(json.dumps(known | {"input": files[0].name, "bytes": len(text)}), encoding="utf-8")
+    origin = json.loads(facts.read_text(encoding="utf-8"))
+    facts.write_text(json.dumps(origin | {"input": files[0].name, "bytes": len(text)}), encoding="utf-8")
 
 
 def test_a_partial_is_refused_without_resume_and_with_other_settings(model, files, tmp_path):
@@ -380,7 +386,7 @@ def test_an_input_shorter_than_what_is_done_is_refused(model, files, tmp_path):
     with started(model, "-", "--output", files[1]) as process:
         process.stdin.write(lines(SOURCES[:5]).encode())
         process.stdin.flush()
-        until(lambda: (tmp_path / "out.txt.partial").exists() and (tmp_path / "out.txt.partial").stat().st_size)
+        wait_until(lambda: (tmp_path / "out.txt.partial").exists() and (tmp_path / "out.txt.partial").stat().st_size)
         process.kill()
     with started(model, "-", "--output", files[1], "--resume") as process:
         _, message = process.communicate(lines(SOURCES[:2]).encode(), timeout=30)
@@ -392,7 +398,7 @@ def test_two_processes_do_not_write_one_output(model, files, tmp_path):
     with started(model, "-", "--output", files[1]) as process:
         process.stdin.write(lines(SOURCES[:5]).encode())
         process.stdin.flush()
-        until(lambda: (tmp_path / "out.txt.partial").exists() and (tmp_path / "out.txt.partial").stat().st_size)
+        wait_until(lambda: (tmp_path / "out.txt.partial").exists() and (tmp_path / "out.txt.partial").stat().st_size)
         with started(model, "-", "--output", files[1], "--resume") as second:
             _, message = second.communicate(b"", timeout=30)
         assert b"another process is writing it" in message
@@ -406,7 +412,7 @@ def test_a_signal_says_how_to_go_on(number, model, files, tmp_path):
     with started(model, "-", "--output", files[1]) as process:
         process.stdin.write(lines(SOURCES[:5]).encode())
         process.stdin.flush()
-        until(lambda: (tmp_path / "out.txt.partial").exists() and (tmp_path / "out.txt.partial").stat().st_size)
+        wait_until(lambda: (tmp_path / "out.txt.partial").exists() and (tmp_path / "out.txt.partial").stat().st_size)
         process.send_signal(number)
         assert process.wait(30) == 130
         message = process.stderr.read().decode()
@@ -425,12 +431,12 @@ def test_ctrl_c_in_a_pipe_is_quiet(model):
 
 def test_a_reader_that_leaves_is_no_error(model):
     command = f"yes 我爱机器学习 | {sys.executable} -m sixfold translate --model {model} | head -1"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60)
-    assert (done.stdout, done.stderr) == (b"I love machine learning\n", b"")
+    result = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60)
+    assert (result.stdout, result.stderr) == (b"I love machine learning\n", b"")
 
 
 def on_a_terminal(command, typed):
-    """What a terminal shows after each line that is typed at its prompt; b"\\x03" is Ctrl-C, b"\\x04" Ctrl-D."""
+    """Return what a terminal shows when lines are typed at its prompt; b"\\x03" is Ctrl-C, b"\\x04" is Ctrl-D."""
     child, terminal = pty.fork()
     if child == 0:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -443,7 +449,7 @@ def on_a_terminal(command, typed):
         seen += b"|"
         time.sleep(0.2)  # Ctrl-C between the prompt and the waiting for keys would be noticed with the next key
         os.write(terminal, keys)
-    with suppress(OSError):  # how Linux says that the other side has gone
+    with suppress(OSError):  # on Linux, the other side was closed
         while more := os.read(terminal, 1024) if select.select([terminal], [], [], 30)[0] else b"":
             seen += more
     _, status = os.waitpid(child, 0)
@@ -472,31 +478,31 @@ def test_a_terminal_sees_how_far_a_file_is(model, files):
 
 def test_a_line_that_no_model_reads_stays_as_it_is(model, tmp_path):
     file = modelfile.load(model)
-    other = tmp_path / "other.safetensors"
+    english = tmp_path / "english.safetensors"
     card = {"languages": {"source": "en", "target": "toy"}}
-    modelfile.save(other, file.config, file.weights(), file.tokenizer, card)
-    done = piped(model, f"{SOURCES[0]}\nПривет, мир\n{SOURCES[1]}\n".encode(), "--model", other)
-    assert done.stdout.decode() == f"{TARGETS[0]}\nПривет, мир\n{TARGETS[1]}\n"
-    assert done.stderr.decode() == (
+    modelfile.save(english, file.config, file.weights(), file.tokenizer, card)
+    result = piped(model, f"{SOURCES[0]}\nПривет, мир\n{SOURCES[1]}\n".encode(), "--model", english)
+    assert result.stdout.decode() == f"{TARGETS[0]}\nПривет, мир\n{TARGETS[1]}\n"
+    assert result.stderr.decode() == (
         "warning: standard input:2: no model reads this language; the line stays as it is\n"
     )
 
 
 def test_mistakes_are_one_line(model, files, tmp_path):
-    def said(*arguments):
+    def message(*arguments):
         return complaint("translate", "--model", model, *arguments)
 
-    assert "expected one of zh→toy; got to de" in said("你好", "--to", "de")
-    assert "expected one of zh→toy; got to de" in said(files[0], "--to", "de", "--output", files[1])
-    assert "got a folder" in said(tmp_path)
-    assert "--n-best: expected --json" in said(files[0], "--n-best", 2)
-    assert "--alternatives: expected a text" in said(files[0], "--alternatives")
-    assert "--details: expected only together with --json" in said("你好", "--details")
-    assert "--resume: expected" in said(files[0], "--resume")
-    assert "expected a file other than the input" in said(files[0], "--output", files[0])
-    assert "cannot write" in said(files[0], "--output", tmp_path / "none" / "out")
-    assert "--compute: expected one of" in said("你好", "--compute", "int4")
-    assert "device: expected auto, cpu or cuda" in said("你好", "--device", "tpu")
+    assert "expected one of zh→toy; got to de" in message("你好", "--to", "de")
+    assert "expected one of zh→toy; got to de" in message(files[0], "--to", "de", "--output", files[1])
+    assert "got a folder" in message(tmp_path)
+    assert "--n-best: expected --json" in message(files[0], "--n-best", 2)
+    assert "--alternatives: expected a text" in message(files[0], "--alternatives")
+    assert "--details: expected only together with --json" in message("你好", "--details")
+    assert "--resume: expected" in message(files[0], "--resume")
+    assert "expected a file other than the input" in message(files[0], "--output", files[0])
+    assert "cannot write" in message(files[0], "--output", tmp_path / "none" / "out")
+    assert "--compute: expected one of" in message("你好", "--compute", "int4")
+    assert "device: expected auto, cpu or cuda" in message("你好", "--device", "tpu")
     assert "no.safetensors: No such file" in complaint("translate", "你好", "--model", tmp_path / "no.safetensors")
     assert {path.name for path in tmp_path.iterdir() if path.name != "cache"} == {"in.zh"}
 

@@ -8,36 +8,36 @@ from commands import complaint, sixfold
 
 
 def translate(model, *arguments):
-    done = sixfold("translate", "--model", model, *arguments)
-    assert done.returncode == 0, done.stderr
-    return done
+    result = sixfold("translate", "--model", model, *arguments)
+    assert result.returncode == 0, result.stderr
+    return result
 
 
 def test_a_document_keeps_its_markup_and_goes_where_it_is_told(model, tmp_path):
     page = tmp_path / "page.html"
     page.write_text("<p>我们<!-- so -->需要数学</p><pre>我们</pre>\n", encoding="utf-8")
     translate(model, page, "--output", tmp_path / "out.html")
-    said = (tmp_path / "out.html").read_text(encoding="utf-8")
-    assert said.startswith("<p>")
-    assert said.endswith("</p><pre>我们</pre>\n")
-    assert said.count("<!-- so -->") == 1
-    assert "需要" not in said
+    translated = (tmp_path / "out.html").read_text(encoding="utf-8")
+    assert translated.startswith("<p>")
+    assert translated.endswith("</p><pre>我们</pre>\n")
+    assert translated.count("<!-- so -->") == 1
+    assert "需要" not in translated
     command = [sys.executable, "-m", "sixfold", "translate", "--model", model, "-", "--format", "html"]
     piped = subprocess.run(command, input=page.read_bytes(), capture_output=True, timeout=60)
-    assert piped.stdout.decode() == said
+    assert piped.stdout.decode() == translated
 
 
 def test_what_a_document_cannot_be_asked_is_refused(model, tmp_path):
     page = tmp_path / "page.json"
     page.write_text('{"a": "我们"}', encoding="utf-8")
     for option, message in (("--json", "expected none of --json"), ("--format=word", "--format: expected one of text")):
-        done = sixfold("translate", "--model", model, page, option)
-        assert done.returncode == 2
-        assert message in done.stderr
+        result = sixfold("translate", "--model", model, page, option)
+        assert result.returncode == 2
+        assert message in result.stderr
     page.write_text('{"a": ', encoding="utf-8")
-    done = sixfold("translate", "--model", model, page)
-    assert done.returncode == 2
-    assert "expected JSON" in done.stderr
+    result = sixfold("translate", "--model", model, page)
+    assert result.returncode == 2
+    assert "expected JSON" in result.stderr
 
 
 def test_a_glossary_is_honoured_in_texts_files_and_documents(model, tmp_path):
@@ -49,17 +49,17 @@ def test_a_glossary_is_honoured_in_texts_files_and_documents(model, tmp_path):
     assert word != "mathematics"
     for what in ("机器学习很有趣", tmp_path / "a.txt", tmp_path / "a.html"):
         assert "mathematics" in translate(model, what, "--glossary", tmp_path / "g.tsv").stdout
-    done = sixfold("translate", "--model", model, "机器学习", "--glossary", tmp_path / "none.tsv")
-    assert done.returncode == 2
-    assert "none.tsv: cannot be read" in done.stderr
+    result = sixfold("translate", "--model", model, "机器学习", "--glossary", tmp_path / "none.tsv")
+    assert result.returncode == 2
+    assert "none.tsv: cannot be read" in result.stderr
 
 
 def test_a_packed_file_is_refused_with_the_way_to_unpack_it(model, tmp_path):
     (tmp_path / "a.gz").write_bytes(gzip.compress("我们".encode()))
-    done = sixfold("translate", "--model", model, tmp_path / "a.gz")
-    assert done.returncode == 2
-    assert "got a file packed by gzip" in done.stderr
-    assert "gzip -dc" in done.stderr
+    result = sixfold("translate", "--model", model, tmp_path / "a.gz")
+    assert result.returncode == 2
+    assert "got a file packed by gzip" in result.stderr
+    assert "gzip -dc" in result.stderr
 
 
 def test_some_columns_of_a_table_are_translated(model, tmp_path):

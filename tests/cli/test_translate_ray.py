@@ -23,31 +23,31 @@ PROGRAM = "from sixfold.translation.bulk import shards; shards.LINES = 100\nfrom
 
 @pytest.fixture
 def command(model, tmp_path):
-    """Some thousand lines, no two alike, with a memory of one, and the bytes that one process makes of them."""
+    """The command for three thousand different lines, with a translation memory; one process has translated them."""
     chance, sources = random.Random(1), [source for source, _ in toy.sentences()]
     inputs = [tmp_path / f"{name}.txt" for name in "abc"]
     for path in inputs:
         path.write_text("".join(f"{''.join(chance.choices(sources, k=3))}\n" for _ in range(1000)), encoding="utf-8")
     last = inputs[-1].read_text(encoding="utf-8").splitlines()[-1]
     (tmp_path / "memory.tsv").write_text(f"{last}\tKnown before\n", encoding="utf-8")
-    here = [sys.executable, "-c", PROGRAM, "translate", "--model", model, *inputs, "--beam", "1"]
-    here += ["--memory", tmp_path / "memory.tsv", "--output"]
-    subprocess.run([*here, tmp_path / "calm"], check=True, capture_output=True, timeout=120)
+    local = [sys.executable, "-c", PROGRAM, "translate", "--model", model, *inputs, "--beam", "1"]
+    local += ["--memory", tmp_path / "memory.tsv", "--output"]
+    subprocess.run([*local, tmp_path / "calm"], check=True, capture_output=True, timeout=120)
     assert (tmp_path / "calm" / "c.txt").read_text(encoding="utf-8").endswith("\nKnown before\n")
-    return [*here, tmp_path / "out", "--workers", "ray", "--threads", "2"]
+    return [*local, tmp_path / "out", "--workers", "ray", "--threads", "2"]
 
 
 @pytest.fixture
 def start(command, tmp_path):
-    """The driver; with what is left of Ray ended at the end of the test."""
+    """Return a function that starts the driver; at the end of the test, the processes of Ray are killed."""
     started = []
 
-    def begin():
-        with (tmp_path / "said").open("ab") as said:
-            started.append(subprocess.Popen(command, stdout=said, stderr=said, start_new_session=True))
+    def start_driver():
+        with (tmp_path / "log").open("ab") as log:
+            started.append(subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True))
         return started[-1]
 
-    yield begin
+    yield start_driver
     for process in started:
         for number in group_of(process.pid):
             with suppress(ProcessLookupError):
@@ -56,7 +56,7 @@ def start(command, tmp_path):
 
 
 def facts_of(folder):
-    """Its session and command, if it is a process that is there and no zombie."""
+    """Return the session and the command of a process, or 0 and nothing if it has ended."""
     with suppress(OSError):
         state, *numbers = (folder / "stat").read_text().rpartition(")")[2].split()
         if state != "Z":
@@ -65,17 +65,17 @@ def facts_of(folder):
 
 
 def group_of(session):
-    """The processes that a driver has started, and itself, by number."""
-    found = {int(folder.name): facts_of(folder) for folder in Path("/proc").glob("[0-9]*")}
-    return {number: name for number, (its, name) in found.items() if its == session}
+    """Return the processes of a session by their ids."""
+    processes = {int(folder.name): facts_of(folder) for folder in Path("/proc").glob("[0-9]*")}
+    return {number: name for number, (owner, name) in processes.items() if owner == session}
 
 
-def until(find):
+def wait_until(find):
     end = time.monotonic() + 120
-    while not (found := find()):
+    while not (result := find()):
         assert time.monotonic() < end
         time.sleep(0.02)
-    return found
+    return result
 
 
 def parts(out):
@@ -84,18 +84,18 @@ def parts(out):
 
 def test_a_killed_driver_is_started_anew_and_killed_workers_are_replaced(start, tmp_path):
     driver = start()
-    until(lambda: parts(tmp_path / "out"))
+    wait_until(lambda: parts(tmp_path / "out"))
     driver.kill()
     driver.wait(timeout=30)
     done = {path: path.stat().st_ino for path in parts(tmp_path / "out")}
     driver = start()
-    until(lambda: set(parts(tmp_path / "out")) - set(done))
-    workers = until(lambda: {number for number, name in group_of(driver.pid).items() if "MapWorker" in name})
+    wait_until(lambda: set(parts(tmp_path / "out")) - set(done))
+    workers = wait_until(lambda: {number for number, name in group_of(driver.pid).items() if "MapWorker" in name})
     assert all(path.stat().st_ino == number for path, number in done.items() if path.exists())  # not written again
     for number in workers:
         os.kill(number, signal.SIGKILL)
-    assert driver.wait(timeout=120) == 0, (tmp_path / "said").read_text(encoding="utf-8")
-    assert "3,000 lines in " not in (tmp_path / "said").read_text(encoding="utf-8")
+    assert driver.wait(timeout=120) == 0, (tmp_path / "log").read_text(encoding="utf-8")
+    assert "3,000 lines in " not in (tmp_path / "log").read_text(encoding="utf-8")
     for name in ("a.txt", "b.txt", "c.txt"):
         assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "calm" / name).read_bytes()
 

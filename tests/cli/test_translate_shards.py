@@ -1,4 +1,4 @@
-"""`sixfold translate` of many files, in one process."""
+"""`sixfold translate` for many files, in one process."""
 
 import json
 import os
@@ -29,16 +29,16 @@ def shards(tmp_path):
 
 
 def translate(model, *arguments):
-    done = sixfold("translate", "--model", model, *arguments)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == ""
-    return done.stderr
+    result = sixfold("translate", "--model", model, *arguments)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == ""
+    return result.stderr
 
 
 def test_every_file_becomes_one_of_its_name(model, shards, tmp_path):
-    said = translate(model, *shards, "--output", tmp_path / "deep" / "out")
+    errors = translate(model, *shards, "--output", tmp_path / "deep" / "out")
     out = tmp_path / "deep" / "out"
-    assert said.startswith("60 lines in ")
+    assert errors.startswith("60 lines in ")
     assert (out / "a.txt").read_text(encoding="utf-8") == "\n".join(TARGETS)
     records = [json.loads(line) for line in (out / "b.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [list(record) for record in records] == [["id", "text", "tags", "translation"]] * 30
@@ -48,36 +48,36 @@ def test_every_file_becomes_one_of_its_name(model, shards, tmp_path):
 
 def test_plain_lines_become_what_they_become_alone(model, shards, tmp_path):
     shards[0].write_bytes("  我爱音乐 \r\n\r\n我爱\udcff数学\r\n我们需要数学".encode(errors="surrogateescape"))
-    said = translate(model, *shards, "--output", tmp_path / "out")
+    errors = translate(model, *shards, "--output", tmp_path / "out")
     translate(model, shards[0], "--output", tmp_path / "alone.txt")
     assert (tmp_path / "out" / "a.txt").read_bytes() == (tmp_path / "alone.txt").read_bytes()
-    assert f"warning: {shards[0]}:3: 1 bytes from here on are not UTF-8" in said
+    assert f"warning: {shards[0]}:3: 1 bytes from here on are not UTF-8" in errors
 
 
 def test_a_field_is_named_and_one_file_will_do(model, shards, tmp_path):
     shards[1].write_text('{"body": "我爱音乐"}\n', encoding="utf-8")
     translate(model, shards[1], "--field", "body", "--output", tmp_path / "out")
-    said = json.loads((tmp_path / "out" / "b.jsonl").read_text(encoding="utf-8"))
-    assert said == {"body": "我爱音乐", "translation": toy_says("我爱音乐")}
+    record = json.loads((tmp_path / "out" / "b.jsonl").read_text(encoding="utf-8"))
+    assert record == {"body": "我爱音乐", "translation": toy_translation_of("我爱音乐")}
 
 
-def toy_says(text):
+def toy_translation_of(text):
     return dict(toy.sentences())[text]
 
 
 def test_warnings_are_kinds_in_the_record(model, shards, tmp_path):
     shards[1].write_text('{"text": "我爱数学 12345 67890"}\n{"text": "我爱音乐"}\n', encoding="utf-8")
-    said = translate(model, *shards, "--output", tmp_path / "out")
+    errors = translate(model, *shards, "--output", tmp_path / "out")
     first, second = map(json.loads, (tmp_path / "out" / "b.jsonl").read_text(encoding="utf-8").splitlines())
     assert "numbers" in first["warnings"]
     assert "warnings" not in second
-    assert f"warning: {shards[1]}:1: figures are missing: 12345, 67890\n" in said
+    assert f"warning: {shards[1]}:1: figures are missing: 12345, 67890\n" in errors
 
 
 def test_format_text_takes_json_for_text(model, shards, tmp_path):
     shards[1].write_text("我爱音乐\n", encoding="utf-8")
     translate(model, *shards, "--format", "text", "--output", tmp_path / "out")
-    assert (tmp_path / "out" / "b.jsonl").read_text(encoding="utf-8") == f"{toy_says('我爱音乐')}\n"
+    assert (tmp_path / "out" / "b.jsonl").read_text(encoding="utf-8") == f"{toy_translation_of('我爱音乐')}\n"
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_format_text_takes_json_for_text(model, shards, tmp_path):
 def test_a_bad_record_is_told_before_anything_is_translated(bad, message, model, shards, tmp_path):
     good = shards[1].read_text(encoding="utf-8")
     shards[1].write_text(good + bad + "\n", encoding="utf-8")
-    said = complaint("translate", "--model", model, *shards, "--output", tmp_path / "out")
-    assert f"{shards[1].resolve()}:31: " in said
-    assert message in said
+    error = complaint("translate", "--model", model, *shards, "--output", tmp_path / "out")
+    assert f"{shards[1].resolve()}:31: " in error
+    assert message in error
     assert not list((tmp_path / "out").glob("[ab].*"))
     shards[1].write_text(good, encoding="utf-8")  # and may be put right
     translate(model, *shards, "--output", tmp_path / "out")
@@ -117,32 +117,34 @@ def test_mistakes_are_one_line(model, shards, tmp_path):
     packed.write_bytes(b"\x1f\x8b\x08\x00 and so on")
     (tmp_path / "folder").mkdir()
 
-    def said(*arguments):
+    def message(*arguments):
         return complaint("translate", "--model", model, *arguments)
 
     assert "'hello' is not a file\nhint: put quotes around the text" in complaint("translate", "hello", "world")
-    assert "'-' is not a file" in said(shards[0], "-", "--output", out)
-    assert "--workers, --field: expected files" in said("--workers", "ray")
-    assert "--workers: expected ray or nothing; got 'dask'" in said(*shards, "--output", out, "--workers", "dask")
-    assert "--output: expected a folder" in said(*shards)
-    assert "--output: " in said(*shards, "--output", shards[0])
-    assert "expected another folder than that of" in said(*shards, "--output", tmp_path)
-    assert "a document of the format html" in said(shards[0], page, "--output", out)
-    assert "got a file packed by gzip" in said(shards[0], packed, "--output", out)
-    assert "got a folder" in said(shards[0], tmp_path / "folder", "--output", out)
-    assert "2 files have this name" in said(shards[0], shards[0], "--output", out)
-    assert "expected none of --json" in said(*shards, "--output", out, "--json")
-    assert "and --columns\n" in said(*shards, "--output", out, "--columns", "1")
-    assert "--alternatives: expected a text" in said(*shards, "--output", out, "--alternatives")
-    assert "expected one of" in said(*shards, "--output", out, "--to", "xx")
+    assert "'-' is not a file" in message(shards[0], "-", "--output", out)
+    assert "--workers, --field: expected files" in message("--workers", "ray")
+    assert "--workers: expected ray or nothing; got 'dask'" in message(*shards, "--output", out, "--workers", "dask")
+    assert "--output: expected a folder" in message(*shards)
+    assert "--output: " in message(*shards, "--output", shards[0])
+    assert "expected another folder than that of" in message(*shards, "--output", tmp_path)
+    assert "a document of the format html" in message(shards[0], page, "--output", out)
+    assert "got a file packed by gzip" in message(shards[0], packed, "--output", out)
+    assert "got a folder" in message(shards[0], tmp_path / "folder", "--output", out)
+    assert "2 files have this name" in message(shards[0], shards[0], "--output", out)
+    assert "expected none of --json" in message(*shards, "--output", out, "--json")
+    assert "and --columns\n" in message(*shards, "--output", out, "--columns", "1")
+    assert "--alternatives: expected a text" in message(*shards, "--output", out, "--alternatives")
+    assert "expected one of" in message(*shards, "--output", out, "--to", "xx")
     assert not list(out.glob("[!.]*"))
 
 
 def test_other_settings_are_refused_and_named(model, shards, tmp_path):
     translate(model, *shards, "--output", tmp_path / "out", "--beam", "1")
-    said = complaint("translate", "--model", model, *shards, "--output", tmp_path / "out", "--beam", "2", "--no-guard")
-    assert "was begun with other settings: beam: 1 → 2; guard: True → False\n" in said
-    assert "choose another --output" in said
+    errors = complaint(
+        "translate", "--model", model, *shards, "--output", tmp_path / "out", "--beam", "2", "--no-guard"
+    )
+    assert "was begun with other settings: beam: 1 → 2; guard: True → False\n" in errors
+    assert "choose another --output" in errors
 
 
 def test_without_ray_the_extra_is_named(model, shards, tmp_path):
@@ -160,14 +162,16 @@ def test_without_ray_the_extra_is_named(model, shards, tmp_path):
         "--output",
         "o",
     ]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr == "error: --workers ray: ray is not installed\nhint: pip install 'sixfold[ray]'\n"
+    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert result.returncode == 2
+    assert result.stderr == "error: --workers ray: ray is not installed\nhint: pip install 'sixfold[ray]'\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_says_how_to_go_on(number, model, shards, tmp_path):
-    shards[0].write_text("".join(f"{source}{place}\n" for place in range(300) for source in SOURCES), encoding="utf-8")
+    shards[0].write_text(
+        "".join(f"{source}{number}\n" for number in range(300) for source in SOURCES), encoding="utf-8"
+    )
     program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     program += (
         "from sixfold.translation.bulk import shards; shards.LINES = 50\nfrom sixfold.cli.main import main; main()"
@@ -179,6 +183,6 @@ def test_a_signal_says_how_to_go_on(number, model, shards, tmp_path):
             assert time.monotonic() < end
             time.sleep(0.02)
         os.kill(process.pid, number)
-        _, said = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert said.splitlines()[-1].endswith(" lines; run the same command to continue")
+    assert errors.splitlines()[-1].endswith(" lines; run the same command to continue")
