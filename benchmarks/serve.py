@@ -5,7 +5,7 @@
 Each client sends sentences of DATA/dev/wmt17.zh one after another over one connection; no sentence is sent twice. The
 bulk figure is `Translator.translate_batch` on the same lines. PYTHON is an interpreter with libretranslate and
 tokenizers; LibreTranslate's server then gets the same weights (libre_server.py), with its default threads and with
-the best ones. The order of the servers changes from round to round, and medians are printed. No cache, guard on, beam 4.
+the best ones. The order of the servers changes from round to round, and medians are printed. No cache, guard, beam 4.
 """
 
 from __future__ import annotations
