@@ -93,21 +93,21 @@ def matrix(table: Table, rows: Sequence[Sequence[Cell]], width: int) -> Iterator
     """
     names = [printable(str(name)) for name in table.columns[1:]]
     labels = [printable(str(row[0])) for row in rows]
-    left = min(width // 2, max(map(cell_len, labels))) + 1
+    label_width = min(width // 2, max(map(cell_len, labels))) + 1
     longest = max(map(cell_len, names))
     number_width = max(cell_len(tinted_cell(cell, table).plain) for row in rows for cell in row[1:])
     min_width = max(number_width, len(str(len(names))) + 1, 5)
-    is_named = left + len(names) * max(longest + 1, min_width) <= width
+    is_named = label_width + len(names) * max(longest + 1, min_width) <= width
     cell_width = max(longest + 1, min_width) if is_named else min_width
-    columns_per_block = max(1, (width - left) // cell_width)
+    columns_per_block = max(1, (width - label_width) // cell_width)
     for start in range(0, len(names), columns_per_block):
         columns = range(start, min(start + columns_per_block, len(names)))
         heads = [names[column] if is_named else str(column) for column in columns]
-        yield Text(" " * left + "".join(padded(name, cell_width) for name in heads), "dim")
+        yield Text(" " * label_width + "".join(padded(name, cell_width) for name in heads), "dim")
         for label, row in zip(labels, rows, strict=True):
-            *first, last = folded(label, left - 1)
-            yield from (Text(padded(part, left)) for part in first)
-            line = Text(padded(last, left))
+            *first, last = folded(label, label_width - 1)
+            yield from (Text(padded(part, label_width)) for part in first)
+            line = Text(padded(last, label_width))
             for column in columns:
                 line.append_text(tinted_cell(row[column + 1], table, cell_width))
             yield line

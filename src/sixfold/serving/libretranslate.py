@@ -175,7 +175,7 @@ class TextTranslation:
 
 
 def alternative_texts(translation: Translation, count: int) -> list[str]:
-    """Return up to `count` of the n best texts that are neither empty, nor repeated, nor the translation itself."""
+    """Return up to `count` of the n best texts, without empty and repeated ones and the translation itself."""
     texts = dict.fromkeys(each.text for each in translation.n_best if each.text.strip())
     texts.pop(translation.text, None)
     return list(texts)[:count]

@@ -45,9 +45,9 @@ class Service:
         )
         self.batcher.on_batch = metrics.batch.add
         self._options = options
-        self._job_pool = ThreadPoolExecutor(2, thread_name_prefix="ask")  # for scores and alternatives
+        self._job_pool = ThreadPoolExecutor(2, thread_name_prefix="job")  # for scores and alternatives
         self._document_pool = ThreadPoolExecutor(DOCUMENT_THREADS, thread_name_prefix="document")
-        self._explorer_pool = ThreadPoolExecutor(1, thread_name_prefix="look")
+        self._explorer_pool = ThreadPoolExecutor(1, thread_name_prefix="explorer")
         self._explorer_requests = 0
         self._jobs = 0
         self._cache: Cache[Translation] = Cache(options.cache)
