@@ -6,6 +6,7 @@ import math
 
 import torch
 import torch.nn.functional as F
+from sixfold.training.loss import smoothed_cross_entropy
 from torch import Tensor, nn
 
 from sixfold.config import ModelConfig
@@ -13,7 +14,6 @@ from sixfold.interop.huggingface import export_weights
 from sixfold.interop.torch_nn import to_torch_nn
 from sixfold.model.positions import Sinusoid
 from sixfold.model.transformer import EncoderDecoder, weights_of
-from sixfold.training.loss import smoothed_cross_entropy
 
 
 def smoothed_loss(logits: Tensor, labels: Tensor) -> Tensor:

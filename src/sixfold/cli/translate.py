@@ -388,7 +388,7 @@ def translate_file(options: CommandOptions, path: Path) -> None:
                     f"stopped after {job.done} lines; run the same command with --resume to continue", file=sys.stderr
                 )
             raise
-    for line in lines.report():
+    for line in lines.warning_lines():
         print(f"warning: {line}", file=sys.stderr)
 
 

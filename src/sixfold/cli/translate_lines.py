@@ -120,7 +120,7 @@ class TranslationJob:
                 advance(reader.skipped[1], before)
                 before = 0
             first = self.done + 1
-            texts = [self.lines.decoded(raw.removesuffix(b"\n"), first + index) for index, raw in enumerate(window)]
+            texts = [self.lines.decode_line(raw.removesuffix(b"\n"), first + index) for index, raw in enumerate(window)]
             output = [self._format(translation) for translation in self.lines.translate(texts, first)]
             if self.strict:
                 check_strict(self.lines.notices)

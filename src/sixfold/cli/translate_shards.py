@@ -78,7 +78,9 @@ def check_shards(options: CommandOptions, shards: Sequence[Path], workers: str |
     return options.output
 
 
-def run_workers(worker_options: WorkerOptions, blocks: Sequence[Block], workers: str | None, threads: int | None) -> Iterator[BlockResult]:
+def run_workers(
+    worker_options: WorkerOptions, blocks: Sequence[Block], workers: str | None, threads: int | None
+) -> Iterator[BlockResult]:
     if workers == "ray":
         return translate_with_ray(worker_options, blocks, threads)
     if choose_device(worker_options.device) != "cpu":

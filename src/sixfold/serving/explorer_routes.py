@@ -13,9 +13,9 @@ from sixfold.config import to_dict
 from sixfold.explorer.beam import free_run, search_tree
 from sixfold.explorer.embeddings import neighbours, pca_projection, similar, similar_sentences
 from sixfold.explorer.explore import Explorer
+from sixfold.explorer.forward import position_table
 from sixfold.explorer.heads import Head
 from sixfold.explorer.influence import aligners, influence
-from sixfold.explorer.forward import position_table
 from sixfold.explorer.masks import batch_masks
 from sixfold.explorer.merges import merge_stages
 from sixfold.explorer.trace import Trace, step_to_dict
@@ -120,7 +120,9 @@ class ModelRoutes:
 
         def make(direction: Direction) -> dict[str, Any]:
             eos = direction.engine.config.eos
-            return batch_masks(direction.tokenizer, body.texts, direction.tag, eos=eos, max_pieces=MAX_MASK_TOKENS).to_dict()
+            return batch_masks(
+                direction.tokenizer, body.texts, direction.tag, eos=eos, max_pieces=MAX_MASK_TOKENS
+            ).to_dict()
 
         return JsonResponse(await self._with_direction(body, request, body.texts, make))
 

@@ -92,7 +92,9 @@ class Service:
     async def read_document(self, data: bytes, form: str, name: str = "document") -> dict[str, Document]:
         """Return the parts of a document. It is read in a thread, which stops if the caller is cancelled."""
         limit = self._options.max_file
-        return await self._run_job(self._document_pool, lambda _: read_parts(data, form, name, max_unpacked_bytes=limit))
+        return await self._run_job(
+            self._document_pool, lambda _: read_parts(data, form, name, max_unpacked_bytes=limit)
+        )
 
     async def translate_document(
         self, parts: Mapping[str, Document], data: bytes, request: RequestOptions
