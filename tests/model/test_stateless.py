@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from sixfold.training.batch import pair_batch
 from small_models import SMALL, random_batch, random_model, variants
+from small_tasks import token_loss
 
 import sixfold
 from sixfold.config import TrainingConfig
@@ -18,6 +18,7 @@ from sixfold.engines.gpu import GpuEngine
 from sixfold.model.attention import ScaledDot
 from sixfold.model.positions import Sinusoid
 from sixfold.model.transformer import Execution, evaluation_mode, load_model, weights_of
+from sixfold.tasks.translation import pair_batch
 from sixfold.training.loop import train
 from sixfold.training.state import State
 
@@ -68,7 +69,7 @@ def test_training_changes_only_the_values_of_the_weights_and_the_mode(recompute)
     config = TrainingConfig(steps=2, warmup=1, recompute=recompute)
     model = random_model(DROPOUT).train()
     attributes, weights = attributes_of(model), copied_weights(model)
-    for _ in train(State(model, config), [[pair_batch(PAIRS, DROPOUT)]] * 2, DROPOUT, config):
+    for _ in train(State(model, config, token_loss(config)), [[pair_batch(PAIRS, DROPOUT)]] * 2, DROPOUT, config):
         pass
     assert attributes_of(model) == attributes
     assert not all(torch.equal(weight, weights[key]) for key, weight in model.named_parameters())
@@ -78,11 +79,11 @@ def test_training_changes_only_the_values_of_the_weights_and_the_mode(recompute)
 def test_one_model_trains_decodes_and_runs_in_turns(recompute):
     config = TrainingConfig(steps=3, warmup=1, learning_rate=1e-2, recompute=recompute)
     steps = [[pair_batch(PAIRS, DROPOUT)]] * 3
-    alone = State(random_model(DROPOUT), config)
+    alone = State(random_model(DROPOUT), config, token_loss(config))
     expected = [metrics.loss.item() for metrics in train(alone, steps, DROPOUT, config)]
     model = random_model(DROPOUT)
     engine, losses, batch = GpuEngine(model, DROPOUT), [], random_batch(DROPOUT)
-    for metrics in train(State(model, config), steps, DROPOUT, config):
+    for metrics in train(State(model, config, token_loss(config)), steps, DROPOUT, config):
         losses.append(metrics.loss.item())
         assert model.training
         copy = load_model(DROPOUT, weights_of(model)).eval()

@@ -462,9 +462,10 @@ def test_a_bad_loss_is_skipped_then_undone_naming_the_lines(command, pairs, caps
 
 
 def test_a_loss_that_explodes_for_ever_ends_the_run_with_a_hint(command, capsys, monkeypatch):
-    monkeypatch.setattr(
-        TokenLoss, "__call__", lambda _, model, batch: sum(w.sum() for w in model.parameters()) * np.nan
-    )
+    def nan(_self, model, _batch, _execution):
+        return sum(weight.sum() for weight in model.parameters()) * np.nan
+
+    monkeypatch.setattr(TokenLoss, "__call__", nan)
     assert "explodes again and again" in complaint(command(steps=60), capsys)
 
 

@@ -71,7 +71,7 @@ def test_a_long_run_flushes_by_itself(tmp_path):
         for step in range(2000):
             events.scalars(step, {"loss": 1.0})
         (path,) = tmp_path.iterdir()
-        assert path.stat().st_size > tensorboard.BUFFER
+        assert path.stat().st_size > tensorboard.FLUSH_BYTES
 
 
 def test_a_run_resumed_within_the_second_adds_to_its_file(tmp_path, monkeypatch):
