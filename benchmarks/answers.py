@@ -72,7 +72,7 @@ def normal_form(text: str) -> str:
 
 
 def expression(pattern: str) -> str:
-    """The regular expression, over `words` or `normal_form` of a text, that a pattern of accepted answers stands for."""
+    """The regular expression, over `words` or `normal_form` of a text, that a pattern stands for."""
     parts: list[str] = []
     closing: list[str] = []  # of the groups that are open
     for token in TOKENS.findall(pattern):
