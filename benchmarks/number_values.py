@@ -24,7 +24,7 @@ from quantities import ONES, TENS, currencies, dates, numbers, percents, times
 SEED = 20
 # Sentences of each kind in either direction.
 COUNTS = {"count": 60, "money": 60, "percent": 30, "date": 35, "time": 30, "measure": 35}
-# {n} {m}: whole numbers, {c} money, {p} {q} percentages, {d} a date, {y} a month, {t} a time, {x} a measure, {z} a speed.
+# {n} {m}: whole numbers, {c} money, {p} {q} percentages, {d} date, {y} month, {t} time, {x} measure, {z} speed.
 CHINESE = {
     "count": (
         "这款游戏的注册玩家已经达到{n}名。",
@@ -34,7 +34,7 @@ CHINESE = {
         "据说那座森林里有{n}棵树。",
         "每年约有{n}只候鸟飞过这片湿地。",
         "今年的毕业生比去年多了{n}人。",
-        "他的粉丝数从{n}涨到了{m}。",
+        "他的粉丝数从{n}变成了{m}。",
         "这台机器一小时能数{n}张纸币。",
         "人脑里大约有{n}个神经细胞。",
         "网站每天的访问量是{n}次。",
@@ -60,7 +60,7 @@ CHINESE = {
         "我们班有{p}的同学戴眼镜。",
         "今天所有鞋子都便宜{p}。",
         "海洋覆盖了地球表面的{p}。",
-        "支持率从{p}降到了{q}。",
+        "支持率从{p}变成了{q}。",
         "这种果汁含糖{p}。",
     ),
     "date": (
@@ -102,7 +102,7 @@ ENGLISH = {
         "There are {n} boxes of masks left in the warehouse.",
         "Our website gets {n} visits a day.",
         "They say that the forest has {n} trees.",
-        "His channel grew from {n} followers to {m}.",
+        "His channel went from {n} followers to {m}.",
         "More than {n} tourists came to the island this summer.",
         "The brain has roughly {n} nerve cells.",
         "The east has {n} residents and the west has {m}.",
@@ -129,7 +129,7 @@ ENGLISH = {
         "In our class {p} of the pupils wear glasses.",
         "All shoes are {p} off today.",
         "Oceans cover {p} of the surface.",
-        "Support for him dropped from {p} to {q}.",
+        "Support for him went from {p} to {q}.",
         "This juice contains {p} sugar.",
     ),
     "date": (

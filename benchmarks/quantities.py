@@ -272,8 +272,9 @@ COUNT = rf"(?:\d+|[{NUMERAL}]+)"
 CHINESE_DATE = re.compile(
     rf"(?:(?P<year>\d{{4}}|[零〇○一二三四五六七八九]{{4}})年)?(?P<month>{COUNT})月(?:份|(?P<day>{COUNT})[日号])?"
 )
+MINUTE = rf"(?P<minute>{COUNT})(?:分|(?![{NUMERAL}\d点]))"
 CHINESE_TIME = re.compile(
-    rf"(?P<hour>{COUNT})[点时](?:钟|整)?(?P<past>过?)(?:(?P<half>半)|(?P<quarters>[一三])刻|(?P<minute>{COUNT})分?)?(?!间|候|期)"
+    rf"(?P<hour>{COUNT})[点时](?:钟|整|过)?(?:(?P<half>半)|(?P<quarters>[一三])刻|{MINUTE})?(?!间|候|期)"
 )
 BEFORE_HOUR = re.compile(
     rf"差(?P<minute>{COUNT})(?P<unit>分|刻)钟?(?:到)?(?P<hour>{COUNT})点|(?P<hour2>{COUNT})点差(?P<minute2>{COUNT})(?P<unit2>分|刻)"

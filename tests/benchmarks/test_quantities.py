@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))  # at the end: its `training` hides nothing
 
 from quantities import Date, Time, currencies, dates, numbers, percents, times
 
@@ -147,6 +147,10 @@ def test_an_hour_of_the_afternoon_is_not_one_of_the_morning():
     assert Time(15, 0) not in times("at 3 a.m.", "en")
     assert Time(15, 0) not in times("早上三点", "zh")
     assert Time(15, 30) not in times("3:30", "en")
+
+
+def test_minutes_are_not_hours():
+    assert Time(20, 15) not in times("晚上8点15点", "zh")
 
 
 def test_currencies_are_told_apart():
