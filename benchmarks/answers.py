@@ -116,11 +116,11 @@ class Item:
     direction: str
     source: str
     accepted: str
-    known_by: str = ""  # left out: the source
+    entry: str = ""  # left out: the source
 
     @property
     def key(self) -> str:
-        return normal_form(self.known_by or self.source)
+        return normal_form(self.entry or self.source)
 
 
 def read_items(path: Path) -> list[Item]:
@@ -159,8 +159,8 @@ class Table:
                 count.right += result.is_right
 
     def count(self, kind: str, direction: str, *in_train: bool) -> Count:
-        found = [self.counts.get((kind, direction, each), Count()) for each in in_train]
-        return Count(sum(each.right for each in found), sum(each.total for each in found))
+        counts = [self.counts.get((kind, direction, each), Count()) for each in in_train]
+        return Count(sum(each.right for each in counts), sum(each.total for each in counts))
 
     def lines(self, with_train: bool) -> list[str]:
         columns = [("zh→en", "zh-en"), ("en→zh", "en-zh"), ("both", "both")]
@@ -179,12 +179,12 @@ class Table:
 def lines_in_train(data: Path, keys: set[str]) -> set[str]:
     """Those normal forms that are a whole side of a pair in DATA/train/*.tsv.xz."""
     longest = 3 * max(map(len, keys), default=0) + 20  # no longer line has so short a normal form, but for rare ones
-    found: set[str] = set()
+    matches: set[str] = set()
     for path in sorted((data / "train").glob("*.tsv.xz")):
         with lzma.open(path, "rt", encoding="utf-8", newline="\n") as file:
             sides = (side for line in file for side in line.rstrip("\n").split("\t") if len(side) <= longest)
-            found.update(key for key in map(normal_form, sides) if key in keys)
-    return found
+            matches.update(key for key in map(normal_form, sides) if key in keys)
+    return matches
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -201,16 +201,17 @@ def translate(items: Sequence[Item], model: Path | None) -> list[str]:
         for direction in DIRECTIONS:
             places = [place for place, item in enumerate(items) if item.direction == direction]
             texts = [items[place].source for place in places]
-            for place, result in zip(places, translator.translate_batch(texts, *direction.split("-")), strict=True):
+            source, target = direction.split("-")
+            for place, result in zip(places, translator.translate_batch(texts, source, target), strict=True):
                 translations[place] = result.text
     return translations
 
 
 def run(items: Sequence[Item], is_right: Callable[[Item, str], bool], args: argparse.Namespace) -> None:
     """Translate all items, judge the translations, and print and write the counts."""
-    known = lines_in_train(args.data, {item.key for item in items}) if args.data else set()
+    train_keys = lines_in_train(args.data, {item.key for item in items}) if args.data else set()
     results = [
-        Result(item, text, is_right(item, text), item.key in known)
+        Result(item, text, is_right(item, text), item.key in train_keys)
         for item, text in zip(items, translate(items, args.model), strict=True)
     ]
     table = Table()

@@ -1,6 +1,6 @@
 """How many of 500 sentences with numbers, money, dates, times and measures keep their values in translation.
 
-The sentences are made from a fixed seed, 250 in either direction. A translation is right if it has every value of its
+The sentences are from a fixed seed, 250 in either direction. A translation is right if it has every value of its
 source, however it is written: 12.5亿 may become 1.25 billion, 1,250 million or 1,250,000,000 (`quantities.py`). Money
 must keep its currency too. Nothing else about the translation is judged.
 
@@ -286,9 +286,9 @@ def write_month(language: str, chance: random.Random) -> Written:
 def write_time(language: str, chance: random.Random) -> Written:
     """A time from 5:00 to 23:59, on a clock of 24 hours or with its half of the day."""
     hour, minute = chance.randint(5, 23), chance.choice((0, 0, 15, 30, 45, 5 * chance.randrange(12)))
-    wanted = f"time {hour} {minute}"
+    expected = f"time {hour} {minute}"
     if chance.random() < 0.3:
-        return f"{hour:02}:{minute:02}", wanted
+        return f"{hour:02}:{minute:02}", expected
     dial = (hour - 1) % 12 + 1
     if language == "zh":
         part = (
@@ -296,15 +296,15 @@ def write_time(language: str, chance: random.Random) -> Written:
         )
         if chance.random() < 0.5:
             past = "" if not minute else "半" if minute == 30 else f"{minute}分"
-            return f"{part}{dial}点{past}", wanted
+            return f"{part}{dial}点{past}", expected
         past = {0: "", 15: "一刻", 30: "半"}.get(minute, ("零" if minute < 10 else "") + in_characters(minute) + "分")
-        return f"{part}{'两' if dial == 2 else in_characters(dial)}点{past}", wanted
+        return f"{part}{'两' if dial == 2 else in_characters(dial)}点{past}", expected
     if minute == 30 and chance.random() < 0.5:
         part = "in the morning" if hour < 12 else "in the afternoon" if hour < 18 else "in the evening"
-        return f"half past {ONES[dial]} {part}", wanted
+        return f"half past {ONES[dial]} {part}", expected
     return f"{dial}:{minute:02} {'a.m.' if hour < 12 else 'p.m.'}" if minute else (
         f"{dial} {'a.m.' if hour < 12 else 'p.m.'}"
-    ), wanted  # fmt: skip
+    ), expected  # fmt: skip
 
 
 def write_measure(language: str, chance: random.Random) -> Written:
@@ -331,20 +331,20 @@ def sentences(seed: int = SEED) -> Iterator[Item]:
         chance = random.Random(f"{seed} {direction}")
         for kind, count in COUNTS.items():
             templates = (CHINESE if language == "zh" else ENGLISH)[kind]
-            made: set[str] = set()
-            while len(made) < count:
-                template = templates[len(made) % len(templates)]
+            texts: set[str] = set()
+            while len(texts) < count:
+                template = templates[len(texts) % len(templates)]
                 written = {name: WRITERS[name](language, chance) for name in re.findall(r"{(\w)}", template)}
                 text = template.format(**{name: value for name, (value, _) in written.items()})
                 text = re.sub(r"m\.\.", "m.", text)
-                if text not in made:
-                    made.add(text)
-                    yield Item(kind, direction, text, "; ".join(wanted for _, wanted in written.values()))
+                if text not in texts:
+                    texts.add(text)
+                    yield Item(kind, direction, text, "; ".join(expected for _, expected in written.values()))
 
 
-def has_values(translation: str, language: str, wanted: str) -> bool:
-    """Whether all values that are wanted, as "number 35000; currency yuan", stand in a translation."""
-    for each in wanted.split("; "):
+def has_values(translation: str, language: str, expected: str) -> bool:
+    """Whether all values that are expected, as "number 35000; currency yuan", stand in a translation."""
+    for each in expected.split("; "):
         kind, *fields = each.split()
         values = tuple(None if field == "-" else field for field in fields)
         if kind == "currency":
@@ -354,8 +354,8 @@ def has_values(translation: str, language: str, wanted: str) -> bool:
         elif kind == "time":
             is_right = tuple(map(int, fields)) in times(translation, language)
         else:
-            found = percents(translation, language) if kind == "percent" else numbers(translation, language)
-            is_right = Fraction(fields[0]) in found
+            readings = percents(translation, language) if kind == "percent" else numbers(translation, language)
+            is_right = Fraction(fields[0]) in readings
         if not is_right:
             return False
     return True

@@ -163,8 +163,8 @@ def english_numbers(text: str) -> Iterator[tuple[Fraction, list[str]]]:
     tokens = ENGLISH_TOKENS.findall(text)
     at = 0
     while at < len(tokens):
-        if found := english_number(tokens, at):
-            value, at = found
+        if number := english_number(tokens, at):
+            value, at = number
             yield value, tokens[at : at + 2]
         else:
             at += 1
@@ -177,14 +177,14 @@ def english_percents(text: str) -> Iterator[Fraction]:
 
 
 def english_dates(text: str) -> Iterator[Date]:
-    found = []
+    dates_read = []
     for pattern in ENGLISH_DATES:
         for match in pattern.finditer(text):
             month = next(at for at, name in enumerate(MONTHS, 1) if name.startswith(match["month"][:3]))
             year, day = match["year"], match["day"]
-            found.append(Date(int(year) if year else None, month, int(day) if day else None))
-    whole = {date[:2] for date in found if date.day}
-    return (date for date in found if date.day or date[:2] not in whole)  # "March 2021" stands in "5 March 2021"
+            dates_read.append(Date(int(year) if year else None, month, int(day) if day else None))
+    whole = {date[:2] for date in dates_read if date.day}
+    return (date for date in dates_read if date.day or date[:2] not in whole)  # "March 2021" stands in "5 March 2021"
 
 
 def numeric_dates(text: str) -> Iterator[Date]:
@@ -347,9 +347,9 @@ def chinese_times(text: str) -> Iterator[Time | None]:
         minute += int(chinese_number(match["minute"])) if match["minute"] else 0
         yield on_full_day(int(chinese_number(match["hour"])), minute, half)
     for match in BEFORE_HOUR.finditer(text):
-        hour, minute, unit = (match[name] or match[f"{name}2"] for name in ("hour", "minute", "unit"))
-        before = int(chinese_number(minute)) * (15 if unit == "刻" else 1)
-        yield on_full_day(int(chinese_number(hour)) - 1, 60 - before, half)
+        next_hour, count, unit = (match[name] or match[f"{name}2"] for name in ("hour", "minute", "unit"))
+        before = int(chinese_number(count)) * (15 if unit == "刻" else 1)
+        yield on_full_day(int(chinese_number(next_hour)) - 1, 60 - before, half)
     if re.search("正午|中午(?![零一二三四五六七八九十两\\d])", text):
         yield Time(12, 0)
     if re.search("午夜|零点|半夜十二点", text):
@@ -369,8 +369,8 @@ CURRENCIES = {
 
 def numbers(text: str, language: str) -> list[Number]:
     text = plain(text)
-    found = (value for value, _ in english_numbers(text)) if language == "en" else chinese_numbers(text)
-    return [simplest(value) for value in found]
+    values = (value for value, _ in english_numbers(text)) if language == "en" else chinese_numbers(text)
+    return [simplest(value) for value in values]
 
 
 def percents(text: str, language: str) -> list[Number]:

@@ -93,8 +93,8 @@ def test_the_items_are_300_and_sound(module):
     if module is everyday:
         assert {item.source for item in items}.issuperset(REQUIRED)
     else:
-        assert all(item.known_by in item.source or item.known_by[1:] in item.source for item in items)
-        assert sum(item.source == item.known_by for item in items) == 150
+        assert all(item.entry in item.source or item.entry[1:] in item.source for item in items)
+        assert sum(item.source == item.entry for item in items) == 150
 
 
 def test_no_source_is_its_own_translation():
