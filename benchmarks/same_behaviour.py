@@ -14,6 +14,12 @@ package (its `__all__` and the Python of the README) and the files on disk. The 
     translations  DIR/dev/*.zh and DIR/dev/*.en by the shipped model with default settings, at most N lines of each.
                   Without --data, the text of the toy corpus.
     explore       Every array of `sixfold.explore`, and what the other public names of the package return.
+    verbs         Every verb of the command line: its JSON, its text, the files that it writes. Documents of each
+                  format. Hugging Face folders of four families. The exit status of mistakes.
+    serve         The answer of every GET and POST route of `sixfold serve`, and what a client of the same tree reads.
+    old-files     Files that OLD made, and the model files in OLD/tests/old_models, used by OLD and by NEW: a run that
+                  was killed is resumed, a finished one is made longer; settings, recipes, tokenisers, models, packed
+                  models, a half-written translation, doctor.json, the keys of a server.
 
 The result is a table of checks. A check that fails to run is never "same". The exit status is 1 if anything differs.
 The first differences of each check are printed, and all of them are written to WORK/differences.txt.
@@ -36,13 +42,17 @@ import random
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 import tomllib
+import urllib.error
+import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,6 +68,7 @@ RENAMED: dict[str, dict[str, str]] = {
 # What differs between two runs of one tree: which check, which path, why. The value is not compared, its presence is.
 SKIPPED = [
     ("*", "*/tokens_per_s", "a speed"),
+    ("doctor", "*/training/tokens_a_second", "a speed"),
     ("*", "*/memory", "of the process, as the system reports it"),
     ("*", "*/metadata/checksum", "it covers the card, which has a time"),
     ("*", "*/hours", "a time"),
@@ -499,7 +510,7 @@ def resume(tree: Tree, name: str) -> dict[str, Any]:
 
 def training(_: Tree, __: argparse.Namespace) -> Iterator[Check]:
     for name in RUNS:
-        yield Check(name, lambda tree, name=name: training_rows(tree, name))
+        yield Check(name, partial(training_rows, name=name))
 
     def killed(tree: Tree) -> dict[str, Any]:
         kill_a_run(tree, "killed")
@@ -529,7 +540,7 @@ def translations(_: Tree, options: argparse.Namespace) -> Iterator[Check]:
         return found
 
     for path in sets or [None]:
-        yield Check(path.name if path else "toy.zh", lambda tree, path=path: translate(tree, path))
+        yield Check(path.name if path else "toy.zh", partial(translate, path=path))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -616,12 +627,452 @@ def explore(old: Tree, _: argparse.Namespace) -> Iterator[Check]:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Verbs
+
+SENTENCE = "机器学习很有趣。他有4444本书。"
+VIEWS = ("attention", "heads", "token", "alignment", "positions", "similarity", "steps", "beam", "walk", "masks")
+PRESETS = ("base", "big", "small", "tiny", "bert-base", "gpt2", "llama-7b", "llama-tiny")
+FORMATS = ("html", "md", "srt", "vtt", "json", "yaml", "po", "xliff", "csv", "tsv", "docx")
+FAMILIES = ("marian", "bert", "gpt2", "llama")
+
+# Name → the command, and what it writes. With --json, standard output is read as JSON. Later ones use files of earlier.
+VERBS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "version": ("--version", ()),
+    "translate": (f"translate {SENTENCE}", ()),
+    "translate --json --details": (f"translate {SENTENCE} --json --details", ()),
+    "translate --n-best": (f"translate {SENTENCE} --json --n-best 3", ()),
+    "translate --n-best, text": (f"translate {SENTENCE} --n-best 3", ()),
+    "translate --no-guard": ("translate 他有4444本书和3.5公斤苹果，花了12345元。 --json --no-guard", ()),
+    "translate --beam 1 --compute float32": (f"translate {SENTENCE} --json --beam 1 --compute float32", ()),
+    "translate --no-split": (f"translate {SENTENCE} --json --details --no-split", ()),
+    "translate --alternatives": ("translate 机器学习很有趣 --json --alternatives --prefix Machine", ()),
+    "translate --prefix": ("translate 机器学习很有趣 --json --prefix 'The study'", ()),
+    "translate --glossary": (f"translate {SENTENCE} --json --details --glossary terms.tsv", ()),
+    "translate --memory, TSV": ("translate 我们明天去北京。我们后天去北京。 --json --memory memory.tsv", ()),
+    "translate --memory, TMX": ("translate 机器学习很有趣。 --json --memory memory.tmx", ()),
+    "translate --from --to": ("translate 'Hello, world!' --from en --to zh --json", ()),
+    "translate file": ("translate mixed.en --output mixed.zh", ("mixed.zh",)),
+    "translate file --json --details": ("translate mixed.en --json --details --output mixed.jsonl", ("mixed.jsonl",)),
+    "translate file --n-best": ("translate mixed.en --json --n-best 2", ()),
+    "translate file --resume": ("translate mixed.en --output mixed.zh --resume", ("mixed.zh",)),
+    "translate two files": ("translate mixed.en test.en --output several", ("several",)),
+    "translate shards": ("translate one.jsonl two.jsonl --output shards --field text", ("shards",)),
+    "translate by an old model": ("translate 我喜欢猫。 --model format-1-float32.safetensors --json --details", ()),
+    "translate by two models": ("translate 我喜欢猫。 --json -m format-1-int8.safetensors -m zh-en", ()),
+    **{f"translate .{form}": (f"translate doc.{form} -o doc.to.{form}", (f"doc.to.{form}",)) for form in FORMATS},
+    "translate --columns": ("translate doc.csv --columns text --output columns.csv", ("columns.csv",)),
+    "translate --format": ("translate doc.md --format text --output doc.txt", ("doc.txt",)),
+    **{
+        f"tokenizer train, {kind}": (
+            f"tokenizer train toy.zh toy.en --vocab 380 --algorithm {kind} --tag zh --output {kind}.json",
+            (f"{kind}.json",),
+        )
+        for kind in ("bpe", "wordpiece", "unigram")
+    },
+    "tokenizer encode --json": ("tokenizer encode --json '我爱 machine learning 😀'", ()),
+    "tokenizer encode": ("tokenizer encode --model unigram.json 我爱机器学习 'A cat'", ()),
+    "tokenizer decode": ("tokenizer decode 100 200 300 400", ()),
+    **{f"see {view}": (f"see 机器学习很有趣 --view {view} --json", ()) for view in VIEWS},
+    "see training": ("see made/padded made/packed --view training --json", ()),
+    "see a table": ("see 机器学习很有趣 --view steps --top 3", ()),
+    "see as SVG": (
+        "see 'The cat is tired' --view token --kind encoder --token tired --off cross.1.3 -o see.svg", ("see.svg",),
+    ),
+    "summary": ("summary --json", ()),
+    "summary of a run": ("summary made/both --json", ()),
+    **{f"summary {preset}": (f"summary {preset} --json", ()) for preset in ("base", "llama-7b")},
+    **{f"config {preset}": (f"config {preset} --json", ()) for preset in PRESETS},
+    "config as TOML": ("config small --set model.heads=4 --set model.positions=rotary", ()),
+    "config of a recipe": ("config both.toml --json", ()),
+    "neighbours": ("neighbours black --json --count 5", ()),
+    "similar": ("similar cat 猫 --json", ()),
+    "similar --sentences": ("similar 'I like cats.' 我喜欢猫。 --sentences --json", ()),
+    "doctor": ("doctor noisy.zh noisy.en --against test.zh --device cpu --json --output doctor", ("doctor",)),
+    "clean": ("clean noisy.zh noisy.en --output cleaned --json", ("cleaned.zh", "cleaned.en")),
+    "clean --using": (
+        "clean noisy.zh noisy.en --output used.tsv --using doctor/doctor.json --keep leaked --skip script --json",
+        ("used.tsv",),
+    ),
+    "evaluate": (
+        "evaluate made/both/model.safetensors candidate.en test.en test.zh test.en --samples 100 --json -o scores",
+        ("scores",),
+    ),
+    "report": ("report made/padded made/packed --json --output report.html", ()),
+    "pack": (
+        "pack made/both --output packed.safetensors --card card.toml --align dev.zh dev.en --json",
+        ("packed.safetensors",),
+    ),
+    "pack --storage bfloat16": (
+        "pack made/padded --output half.safetensors --storage bfloat16 --json", ("half.safetensors",),
+    ),
+    "translate by a packed model": ("translate 我爱猫。 --model packed.safetensors --json --details --to en", ()),
+    **{
+        f"import {family}": (f"import hf/{family} --output {family}.safetensors", (f"{family}.safetensors",))
+        for family in FAMILIES
+    },
+    "import --storage int8": ("import hf/llama --output int8.safetensors --storage int8", ("int8.safetensors",)),
+    "summary of an import": ("summary gpt2.safetensors --json", ()),
+}  # fmt: skip
+
+MISTAKES = {
+    "a verb": "translat x",
+    "a preset": "summary bass",
+    "a setting": "config base --set model.head=2",
+    "a value": "config base --set model.heads=7",
+    "a missing model": "translate x --model none.safetensors",
+    "a file that is no model": "summary doc.html",
+    "a language": "translate 'Доброе утро, дорогие друзья' --strict",
+    "another run in the folder": f"{TRAIN} --set training.packing=off --set training.seed=3 --output made/padded",
+}
+
+HUGGING_FACE = """
+import sys
+import torch, transformers
+torch.manual_seed(1)
+small = dict(vocab_size=120, num_hidden_layers=2, hidden_size=32, num_attention_heads=4, intermediate_size=64,
+             max_position_embeddings=40)
+models = {
+    "marian": transformers.MarianMTModel(transformers.MarianConfig(
+        vocab_size=120, d_model=32, encoder_layers=2, decoder_layers=1, encoder_ffn_dim=64, decoder_ffn_dim=64,
+        encoder_attention_heads=4, decoder_attention_heads=4, pad_token_id=0, eos_token_id=1,
+        decoder_start_token_id=0, max_position_embeddings=40, scale_embedding=True)),
+    "bert": transformers.BertForMaskedLM(transformers.BertConfig(**small)),
+    "gpt2": transformers.GPT2LMHeadModel(transformers.GPT2Config(
+        vocab_size=120, n_embd=32, n_head=4, n_layer=2, n_positions=40, bos_token_id=1, eos_token_id=1)),
+    "llama": transformers.LlamaForCausalLM(transformers.LlamaConfig(num_key_value_heads=2, **small)),
+}
+for name, model in models.items():
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight += 0.05 * torch.randn_like(weight)
+    model.save_pretrained(f"{sys.argv[1]}/{name}")
+"""
+
+
+def copy_made(old: Tree, tree: Tree) -> None:
+    """What OLD made, for both trees, in `made`; and the old model files."""
+    made = tree.folder / "made"
+    if made.exists():
+        return
+    for name in ("padded", "packed", "both"):
+        shutil.copytree(train(old, name), made / name)
+    for path in sorted((old.root / "tests" / "old_models").glob("*.safetensors")):
+        shutil.copy(path, tree.folder)
+    for path in made.rglob("*"):
+        os.utime(path, (1e9, 1e9))
+
+
+def copy_models(old: Tree, tree: Tree) -> None:
+    """Folders as Hugging Face's library writes them, made once."""
+    folder = old.folder.parent / "hf"
+    if not folder.exists():
+        old.python("-c", HUGGING_FACE, str(folder))
+    if not (tree.folder / "hf").exists():
+        shutil.copytree(folder, tree.folder / "hf")
+
+
+def run_verb(tree: Tree, command: str, files: tuple[str, ...]) -> dict[str, Any]:
+    """Standard output, and what was written."""
+    output = tree.sixfold(command)
+    answer = parse_output(output) if "--json" in command and output else output
+    return {"output": answer, **{name: read_path(tree.folder / name) for name in files}}
+
+
+def verbs(old: Tree, _: argparse.Namespace) -> Iterator[Check]:
+    def prepared(tree: Tree, command: str, files: tuple[str, ...]) -> dict[str, Any]:
+        copy_made(old, tree)
+        if command.startswith("import"):
+            copy_models(old, tree)
+        return run_verb(tree, command, files)
+
+    for name, (command, files) in VERBS.items():
+        yield Check(name, partial(prepared, command=command, files=files))
+    pipe = "".join(TEXTS["mixed.en"] * 3).encode()
+    yield Check("translate a pipe", lambda tree: tree.sixfold("translate", stdin=pipe))
+    yield Check("tokenizer encode a pipe", lambda tree: tree.sixfold("tokenizer encode", stdin=pipe))
+
+    def refuse(tree: Tree, command: str) -> bytes:
+        copy_made(old, tree)
+        return tree.sixfold(command, status=2)
+
+    for name, command in MISTAKES.items():
+        yield Check(f"exit status 2: {name}", partial(refuse, command=command))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The server
+
+TEXT = {"text": "机器学习很有趣"}
+# Name → method, path and JSON. /translate_file and /download_file are not here: one needs the answer of the other.
+REQUESTS: dict[str, tuple[str, str, Any]] = {
+    "health": ("GET", "/health", None),
+    "languages": ("GET", "/languages", None),
+    "settings": ("GET", "/frontend/settings", None),
+    "models": ("GET", "/api/v1/models", None),
+    "ready": ("GET", "/ready", None),
+    "openapi": ("GET", "/openapi.json", None),
+    "docs": ("GET", "/docs", None),
+    "page": ("GET", "/", None),
+    "nowhere": ("GET", "/nowhere", None),
+    "libre languages": ("POST", "/languages", {}),
+    "libre translate": ("POST", "/translate", {"q": SENTENCE, "source": "auto", "target": "en", "alternatives": 2}),
+    "libre html": ("POST", "/translate", {"q": ["<b>你好</b>"], "source": "zh", "target": "en", "format": "html"}),
+    "libre detect": ("POST", "/detect", {"q": "Hello there"}),
+    "libre suggest": ("POST", "/suggest", {"q": "你好", "s": "Hello", "source": "zh", "target": "en"}),
+    "libre mistake": ("POST", "/translate", {"q": "x", "source": "zh", "target": "tlh"}),
+    "translate": ("POST", "/api/v1/translate", {"texts": [SENTENCE, "Good morning"], "details": True, "n_best": 2}),
+    "glossary": (
+        "POST", "/api/v1/translate", {"texts": [SENTENCE], "glossary": [{"source": "机器学习", "target": "ML"}]},
+    ),
+    "stream": ("POST", "/api/v1/translate/stream", {"texts": [SENTENCE, "Good morning"]}),
+    "alternatives": ("POST", "/api/v1/alternatives", {**TEXT, "prefix": "Machine", "count": 3}),
+    "score": ("POST", "/api/v1/score", {**TEXT, "translation": "Machine learning is fun"}),
+    "unknown field": ("POST", "/api/v1/score", {**TEXT, "translatio": "x"}),
+    "explore": ("POST", "/api/v1/explore", {**TEXT, "off": ["cross.1.3"], "top": 3}),
+    "arrays": ("POST", "/api/v1/explore/arrays", {**TEXT, "names": ["decoder.layers.1.cross_attention.weights"]}),
+    "half arrays": ("POST", "/api/v1/explore/arrays", {**TEXT, "names": ["logits"], "half": True}),
+    "beam": ("POST", "/api/v1/explore/beam", {**TEXT, "beam": 3}),
+    "free": ("POST", "/api/v1/explore/free", {**TEXT, "translation": "Machines learn", "top": 3}),
+    "aligners": ("POST", "/api/v1/explore/aligners", TEXT),
+    "merges": ("POST", "/api/v1/explore/merges", TEXT),
+    "positions": ("POST", "/api/v1/explore/positions", {"length": 8}),
+    "masks": ("POST", "/api/v1/explore/masks", {"texts": ["猫", "机器学习很有趣"]}),
+    "similar": ("POST", "/api/v1/explore/similar", {"one": "cat", "other": "dog"}),
+    "neighbours": ("POST", "/api/v1/explore/neighbours", {"word": "black", "count": 5}),
+    "plane": ("POST", "/api/v1/explore/plane", {"words": ["cat", "dog", "house"]}),
+    "shapes": ("POST", "/api/v1/explore/shapes", {}),
+}  # fmt: skip
+
+CLIENT = """
+import json, sys
+import sixfold
+with sixfold.Client(sys.argv[1]) as client:
+    found = {"directions": client.directions, "translate": client.translate("天气很好。").to_dict(details=True),
+             "score": client.score("天气很好。", "Nice weather.").to_dict(),
+             "alternatives": [each.to_dict() for each in client.alternatives("天气很好。", "The")]}
+print(json.dumps(found))
+"""
+
+
+class Server:
+    """`sixfold serve` of a tree, on a free port; its log is in serve.log."""
+
+    def __init__(self, tree: Tree, arguments: str = "--config serve.toml") -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        self._log = (tree.folder / "serve.log").open("wb")
+        command = ["-m", "sixfold", "serve", "--port", str(port), *shlex.split(arguments)]
+        self._process = tree.start(*command, stdout=self._log, stderr=self._log)
+
+    def __enter__(self) -> Server:
+        try:
+            end = time.monotonic() + 120
+            while time.monotonic() < end and self._process.poll() is None:
+                with contextlib.suppress(OSError):
+                    self.ask("GET", "/ready")
+                    return self
+                time.sleep(0.1)
+            raise CommandError("the server did not start")
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._log.close()
+
+    def ask(self, method: str, path: str, body: Any = None, kind: str = "application/json", key: str = "") -> Any:
+        """Status, content type and body of an answer."""
+        data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+        headers = {"Content-Type": kind, **({"Authorization": f"Bearer {key}"} if key else {})}
+        request = urllib.request.Request(self.url + path, data, headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=120) as answer:
+                return self._read(answer)
+        except urllib.error.HTTPError as error:
+            return self._read(error)
+
+    def _read(self, answer: Any) -> dict[str, Any]:
+        kind, body = answer.headers.get("Content-Type", ""), answer.read().replace(self.url.encode(), b"URL")
+        if kind.startswith("application/json"):
+            body = json.loads(body)
+            body = dict.fromkeys(body) if answer.status >= 400 else body  # an error message is prose for people
+        elif kind.startswith("text/html"):
+            body = "prose for people"
+        elif kind == "application/octet-stream":
+            body = read_safetensors(body)
+        return {"status": answer.status, "type": kind, "body": body}
+
+
+def form_with_file(name: str, data: bytes, **fields: str) -> tuple[bytes, str]:
+    """The body of a form with a file in it, and its content type."""
+    parts = [f'--edge\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{fields[key]}\r\n' for key in fields]
+    head = f'--edge\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
+    return "".join([*parts, head]).encode() + data + b"\r\n--edge--\r\n", "multipart/form-data; boundary=edge"
+
+
+def interface(openapi: Any, schemas: Any = None) -> Any:
+    """An OpenAPI description without prose and names of classes: references are replaced by what they name."""
+    schemas = openapi["components"]["schemas"] if schemas is None else schemas
+    if isinstance(openapi, list):
+        return [interface(each, schemas) for each in openapi]
+    if not isinstance(openapi, dict):
+        return openapi
+    if "$ref" in openapi:
+        return interface(schemas[openapi["$ref"].rpartition("/")[2]], schemas)
+    prose = ("title", "description", "summary", "operationId", "components", "version")
+    return {key: interface(value, schemas) for key, value in openapi.items() if key not in prose or key == "properties"}
+
+
+def metric_names(text: bytes) -> list[str]:
+    """The names and labels of a server's measurements, without their values."""
+    return sorted({line.rpartition(" ")[0] for line in text.decode().splitlines() if line and line[0] != "#"})
+
+
+def answers(tree: Tree) -> dict[str, Any]:
+    """The answer to every request, in one order, from a server that has just started."""
+    with Server(tree) as server:
+        found = {name: server.ask(*request) for name, request in REQUESTS.items()}
+        refused = {name for name, answer in found.items() if answer["status"] != 200}
+        if refused != {"nowhere", "libre mistake", "unknown field"}:
+            raise CommandError(f"the server refused {', '.join(sorted(refused))}")
+        page = (tree.folder / "doc.html").read_bytes()
+        form = form_with_file("doc.html", page, source="en", target="zh")
+        sent = server.ask("POST", "/translate_file", *form)
+        address = sent["body"].get("translatedFileUrl", "").removeprefix("URL")
+        found["libre file"] = {**sent, "body": list(sent["body"])}
+        with urllib.request.urlopen(server.url + address, timeout=60) as answer:
+            found["libre download"] = {"body": answer.read(), "type": answer.headers.get("Content-Type")}
+        known = found["openapi"]["body"]["paths"]
+        asked = {path for _, path, _ in REQUESTS.values()} | {"/translate_file", "/download_file/{name}"}
+        if known.keys() - asked:
+            raise CommandError(f"REQUESTS has none for {', '.join(known.keys() - asked)}")
+        found["openapi"]["body"] = interface(found["openapi"]["body"])
+        found["client"] = json.loads(tree.python("-W", "ignore::DeprecationWarning", "-c", CLIENT, server.url))
+        found["metrics"] = metric_names(server.ask("GET", "/metrics")["body"])
+    found["suggestions"] = {path.name: path.read_bytes() for path in tree.folder.glob("suggestions*")}
+    log = [json.loads(line) for line in (tree.folder / "serve.log").read_bytes().splitlines() if line[:1] == b"{"]
+    found["log"] = [{"event": line.get("event"), "fields": sorted(line)} for line in log if "/ready" not in str(line)]
+    return found
+
+
+def serve(_: Tree, __: argparse.Namespace) -> Iterator[Check]:
+    yield Check("serve", answers, rows=True)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Files that OLD made
+
+OLD_FILES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "a run, more steps": (
+        f"{TRAIN} --set training.packing=off --set training.steps=50 --json --output made/padded",
+        ("made/padded/model.safetensors", "made/padded/checkpoints"),
+    ),
+    "a run, its report": ("report made/both --json", ()),
+    "a run, its settings": ("config made/packed/config.toml --json", ()),
+    "a run, from its settings": (
+        "train old-config.toml --device cpu --json --output again --set training.steps=5", ("again/model.safetensors",),
+    ),
+    "a recipe": ("config both.toml --json", ()),
+    "a model, summary": ("summary made/both/model.safetensors --json", ()),
+    "a model, translation": ("translate 昨天我爱数学。 -m made/both/model.safetensors --to en --json --details", ()),
+    "a model, fine-tuned": (
+        "finetune made/padded/model.safetensors shout.zh shout.en --device cpu --json --output tuned "
+        + settings("training.batch_tokens=256 training.micro_tokens=256 training.steps=5"),
+        ("tuned/model.safetensors",),
+    ),
+    "a packed model": ("translate 昨天我爱数学。 -m old-packed.safetensors --to en --json --details", ()),
+    "a packed model, summary": ("summary old-packed.safetensors --json", ()),
+    "a tokeniser": ("tokenizer encode --model old-tokenizer.json --json 我爱机器学习", ()),
+    "doctor.json": ("clean noisy.zh noisy.en --output healed --using old-doctor/doctor.json --json", ("healed.zh",)),
+    "a half-written translation": ("translate long.zh --output long.en --resume", ("long.en",)),
+    **{
+        f"{verb} of {name}": (f"{command.format(model=f'{name}.safetensors')}", ())
+        for name in ("format-1-float32", "format-1-int8")
+        for verb, command in {
+            "summary": "summary {model} --json",
+            "translation": "translate 我喜欢猫。 我看书！ -m {model} --json --details",
+            "attention": "see 我喜欢猫。 -m {model} --view attention --json",
+            "neighbours": "neighbours cats -m {model} --json",
+            "tokenizer": "tokenizer encode -m {model} 我喜欢猫。 --json",
+        }.items()
+    },
+}  # fmt: skip
+
+
+def make_old_files(old: Tree, tree: Tree) -> None:
+    """What OLD wrote, copied to the folder of a tree. OLD writes it once."""
+    copy_made(old, tree)
+    source = old.folder.parent / "old-files"
+    if not source.exists():
+        copy_made(old, old)
+        old.sixfold("pack made/both --output old-packed.safetensors")
+        old.sixfold("tokenizer train toy.zh toy.en --vocab 380 --output old-tokenizer.json")
+        old.sixfold("doctor noisy.zh noisy.en --against test.zh --device cpu --output old-doctor")
+        (old.folder / "key.txt").write_bytes(old.sixfold("serve --api-key-file keys.txt --new-key someone"))
+        config = (old.folder / "made" / "packed" / "config.toml").read_text(encoding="utf-8")
+        config += '\n[[corpus]]\nfiles = ["toy.zh", "toy.en"]\n'
+        (old.folder / "old-config.toml").write_text(config, encoding="utf-8")
+        kill_a_run(old, "old-killed")
+        kill_a_translation(old)
+        source.mkdir()
+        for path in [path for name in ("old-*", "key*.txt", "*long.*") for path in old.folder.glob(name)]:
+            shutil.move(path, source)
+    if not (tree.folder / "old-killed").exists():
+        shutil.copytree(source, tree.folder, dirs_exist_ok=True)
+
+
+def kill_a_translation(old: Tree) -> None:
+    """Leave what a translation of a file has written when it is killed."""
+    lines = "".join(f"{source}\n" for source, _ in toy_pairs()[:60] * 20)
+    (old.folder / "long.zh").write_text(lines, encoding="utf-8")
+    os.utime(old.folder / "long.zh", (1e9, 1e9))
+    command = shlex.split("translate long.zh --output long.en")
+    with old.start("-m", "sixfold", *command, stdout=-3, stderr=-3) as process:
+        while process.poll() is None and not any(path.stat().st_size for path in old.folder.glob("*long.en*")):
+            time.sleep(0.005)
+        process.kill()
+    if (old.folder / "long.en").exists() and (old.folder / "long.en").read_bytes().count(b"\n") == 1200:
+        raise CommandError("the translation was not killed in the middle")
+
+
+def open_server(tree: Tree) -> dict[str, Any]:
+    """Whether a key that OLD made opens a server, and whether another does."""
+    key = re.findall(rb"\S{20,}", (tree.folder / "key.txt").read_bytes())[0].decode()
+    with Server(tree, "--config serve.toml --api-key-file keys.txt") as server:
+        body = {"texts": ["天气很好。"]}
+        return {name: server.ask("POST", "/api/v1/translate", body, key=each) for name, each in
+                {"key": key, "another key": key[::-1], "no key": ""}.items()}  # fmt: skip
+
+
+def old_files(old: Tree, _: argparse.Namespace) -> Iterator[Check]:
+    def prepared(tree: Tree, produce: Callable[[Tree], Any]) -> Any:
+        make_old_files(old, tree)
+        return produce(tree)
+
+    yield Check("a killed run, resumed", partial(prepared, produce=partial(resume, name="old-killed")))
+    for name, (command, files) in OLD_FILES.items():
+        yield Check(name, partial(prepared, produce=partial(run_verb, command=command, files=files)))
+    yield Check("the keys of a server", partial(prepared, produce=open_server))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # All of it
 
 PARTS: dict[str, Callable[[Tree, argparse.Namespace], Iterator[Check]]] = {
     "training": training,
     "translations": translations,
     "explore": explore,
+    "verbs": verbs,
+    "serve": serve,
+    "old-files": old_files,
 }
 
 
