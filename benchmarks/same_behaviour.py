@@ -69,6 +69,7 @@ RENAMED: dict[str, dict[str, str]] = {
 SKIPPED = [
     ("*", "*/tokens_per_s", "a speed"),
     ("doctor", "*/training/tokens_a_second", "a speed"),
+    ("a killed run, resumed", "*/data/digests.json", "it names the folder in which OLD began the run"),
     ("*", "*/memory", "of the process, as the system reports it"),
     ("*", "*/metadata/checksum", "it covers the card, which has a time"),
     ("*", "*/hours", "a time"),
@@ -721,7 +722,7 @@ MISTAKES = {
     "a value": "config base --set model.heads=7",
     "a missing model": "translate x --model none.safetensors",
     "a file that is no model": "summary doc.html",
-    "a language": "translate 'Доброе утро, дорогие друзья' --strict",
+    "a language": "translate 'Доброе утро, дорогие друзья' --from en --to zh --strict",
     "another run in the folder": f"{TRAIN} --set training.packing=off --set training.seed=3 --output made/padded",
 }
 
@@ -998,7 +999,7 @@ OLD_FILES: dict[str, tuple[str, tuple[str, ...]]] = {
         for name in ("format-1-float32", "format-1-int8")
         for verb, command in {
             "summary": "summary {model} --json",
-            "translation": "translate 我喜欢猫。 我看书！ -m {model} --json --details",
+            "translation": "translate 我喜欢猫。我看书！ -m {model} --json --details",
             "attention": "see 我喜欢猫。 -m {model} --view attention --json",
             "neighbours": "neighbours cats -m {model} --json",
             "tokenizer": "tokenizer encode -m {model} 我喜欢猫。 --json",
