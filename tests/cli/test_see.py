@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from small_runs import train
 
 from sixfold import explore
-from sixfold.cli.see_table import show
+from sixfold.cli.see import show
 from sixfold.explorer.drawing import Scene, colormap
 from sixfold.explorer.views_layout import Table, View
 

@@ -11,9 +11,9 @@ from small_models import SMALL, random_model
 from small_stores import LENGTHS, make_examples, make_store
 
 from sixfold.config import TokenizerConfig
+from sixfold.data.batching import choose_row_lengths, pack
 from sixfold.data.examples import Examples, ExampleSet, Packing
 from sixfold.data.loader import BatchPlan, Loader
-from sixfold.data.packing import choose_row_lengths, pack
 from sixfold.data.store import Column, Ragged
 from sixfold.model.transformer import positions_in_segments, same_segment_mask
 from sixfold.tasks.translation import TranslationTask

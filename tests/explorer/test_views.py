@@ -17,7 +17,7 @@ from sixfold import explore
 from sixfold.alignment_heads import AligningHeads, word_weights
 from sixfold.config import TokenizerConfig
 from sixfold.errors import RequestError
-from sixfold.explorer import painting
+from sixfold.explorer import drawing
 from sixfold.explorer.beam import search_tree
 from sixfold.explorer.drawing import (
     COLOUR_SCALES,
@@ -86,10 +86,10 @@ def pixels(data):
 def png_pixels(scene):
     """Return the pixels of a scene; None on a machine without a font for it, which must raise an error."""
     installed = {font.name for font in matplotlib.font_manager.fontManager.ttflist}
-    if installed & set(painting.CHINESE_FONTS):
-        return pixels(painting.png(scene))
+    if installed & set(drawing.CHINESE_FONTS):
+        return pixels(drawing.png(scene))
     with pytest.raises(RequestError, match="a font that has its characters"):
-        painting.png(scene)
+        drawing.png(scene)
     return None
 
 
@@ -132,7 +132,7 @@ def test_a_cell_has_the_colour_of_its_number(trace):
     without_labels = replace(
         drawn.scene, heading=(), parts=[part for part in drawn.scene.parts if not isinstance(part, Label)]
     )
-    pixel = pixels(painting.png(without_labels))[int(2 * y), int(2 * x)]
+    pixel = pixels(drawing.png(without_labels))[int(2 * y), int(2 * x)]
     np.testing.assert_array_equal(pixel, colormap(float(weights[row, column])))
 
 
@@ -402,17 +402,17 @@ def test_scales_read_in_grey():
 
 
 def test_without_a_font_for_chinese_a_png_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(painting, "CHINESE_FONTS", ())
+    monkeypatch.setattr(drawing, "CHINESE_FONTS", ())
     with pytest.raises(RequestError, match="a font that has its characters") as error:
-        painting.png(Scene(99, 99, [Label(9, 9, "猫")], ""))
+        drawing.png(Scene(99, 99, [Label(9, 9, "猫")], ""))
     assert "Noto Sans CJK" in error.value.hint
-    assert painting.png(Scene(99, 99, [Label(9, 9, "cat $ $x")], "")).startswith(b"\x89PNG")
+    assert drawing.png(Scene(99, 99, [Label(9, 9, "cat $ $x")], "")).startswith(b"\x89PNG")
 
 
 def test_without_matplotlib_a_png_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(RequestError, match=r"\.png needs matplotlib") as error:
-        painting.png(Scene(9, 9, [], ""))
+        drawing.png(Scene(9, 9, [], ""))
     assert "sixfold[plots]" in error.value.hint
 
 

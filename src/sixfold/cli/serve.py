@@ -39,7 +39,7 @@ def serve(
     """Serve translations over HTTP, with a web page to translate and explore."""
     # NumPy's threads spin while they wait, and would take the cores away from translation.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from sixfold.serving.api_keys import make_key
+    from sixfold.serving.admission import make_key
     from sixfold.serving.options import read_options
 
     if new_key is not None:

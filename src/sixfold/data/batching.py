@@ -1,9 +1,10 @@
-"""Batches by tokens: examples of similar lengths together, in an order that follows from seed and epoch alone."""
+"""Batches by tokens, padded or packed: their examples and order follow from the seed and the epoch alone."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -73,3 +74,89 @@ def padding_share(batches: Sequence[np.ndarray], lengths: Mapping[str, np.ndarra
 def group_steps(batches: Sequence[Batch], micro_batches: int) -> list[list[Batch]]:
     """Group micro-batches: the gradients of a group make one step."""
     return [list(batches[begin : begin + micro_batches]) for begin in range(0, len(batches), micro_batches)]
+
+
+LENGTH_MULTIPLE = 16  # the length of a row is a multiple of this, which matrix units prefer
+MIN_ROW_LENGTH = 128  # shorter rows are no faster, and harder to fill
+
+RowLengths = Mapping[str, int]  # tokens that a row has room for, in each column
+
+
+def round_up(length: float) -> int:
+    """Round a length up to a multiple of LENGTH_MULTIPLE."""
+    return -(-math.ceil(length) // LENGTH_MULTIPLE) * LENGTH_MULTIPLE
+
+
+def widen(row_lengths: RowLengths, growth: float) -> dict[str, int]:
+    """Return rows with room for texts that may still grow by this share of their length."""
+    return {name: round_up(length * (1 + growth)) for name, length in row_lengths.items()}
+
+
+def choose_row_lengths(lengths: Mapping[str, np.ndarray]) -> dict[str, int]:
+    """Return row lengths that hold the longest example, in the proportion of the columns, so that all fill up alike."""
+    longest = {name: int(column.max(initial=1)) for name, column in lengths.items()}
+    totals = {name: max(1, int(column.sum())) for name, column in lengths.items()}
+    scale = max(MIN_ROW_LENGTH / max(totals.values()), *(longest[name] / totals[name] for name in lengths))
+    return {name: round_up(scale * total) for name, total in totals.items()}
+
+
+class PackedRows(NamedTuple):
+    """Examples in rows: first those of the first row, then those of the second, and so on."""
+
+    examples: np.ndarray
+    counts: np.ndarray  # examples in each row
+
+    def split(self, rows: int) -> list[PackedRows]:
+        """Cut into batches of this many rows; the last may have fewer."""
+        begins = range(0, len(self.counts), rows)
+        ends = np.cumsum(self.counts)
+        cuts = [*(int(ends[begin - 1]) if begin else 0 for begin in begins), len(self.examples)]
+        return [
+            PackedRows(self.examples[first:last], self.counts[begin : begin + rows])
+            for begin, first, last in zip(begins, cuts[:-1], cuts[1:], strict=True)
+        ]
+
+
+def pack(
+    examples: np.ndarray, lengths: Mapping[str, np.ndarray], row_lengths: RowLengths, seed: int, epoch: int
+) -> PackedRows:
+    """Put each example into a row that has room for all of its columns; rows come in random order.
+
+    Examples are dealt like cards, the longest first: in each round every row gets one example, the emptiest row the
+    longest. So a round is a few operations on arrays, and the rows end equally full.
+    """
+    random = np.random.default_rng((seed, epoch, 2))
+    examples = random.permutation(examples)
+    sizes = np.stack([column[examples] for column in lengths.values()]).astype(np.int32)
+    capacity = np.array([row_lengths[name] for name in lengths], np.int32)[:, None]
+    longest_first = np.argsort(-(sizes / capacity).max(0), kind="stable")
+    row_of = np.empty(len(examples), np.int64)
+    rows = 0
+    while len(longest_first):
+        count = max(1, int(np.ceil((sizes[:, longest_first].sum(1) / capacity[:, 0]).max())))
+        longest_first = _deal(longest_first, sizes, capacity, row_of, rows, count)
+        rows += count
+    names = random.permutation(rows)[row_of]
+    order = np.argsort(names, kind="stable")
+    return PackedRows(examples[order], np.bincount(names, minlength=rows))
+
+
+def _deal(
+    waiting: np.ndarray, sizes: np.ndarray, capacity: np.ndarray, row_of: np.ndarray, first: int, count: int
+) -> np.ndarray:
+    """Write into `row_of` which of `count` new rows each example goes to; return the examples that did not fit."""
+    filled = np.zeros((len(sizes), count), np.int32)
+    for _ in range(2):  # an example that fits no row in the first deal may fit the emptiest of the second
+        remaining = []
+        for begin in range(0, len(waiting), count):
+            dealt = waiting[begin : begin + count]
+            emptiest = np.argsort((filled / capacity).max(0), kind="stable")[: len(dealt)]
+            after = filled[:, emptiest] + sizes[:, dealt]
+            fits = (after <= capacity).all(0)
+            filled[:, emptiest[fits]] = after[:, fits]
+            row_of[dealt[fits]] = first + emptiest[fits]
+            remaining.append(dealt[~fits])
+        waiting = np.concatenate(remaining)
+        if len(waiting) == 0:
+            break
+    return waiting

@@ -10,9 +10,17 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from sixfold.data.batching import group_steps, length_batches, padding_share, rows_of_epoch
+from sixfold.data.batching import (
+    PackedRows,
+    choose_row_lengths,
+    group_steps,
+    length_batches,
+    pack,
+    padding_share,
+    rows_of_epoch,
+    widen,
+)
 from sixfold.data.examples import Examples, ExampleSet, Packing
-from sixfold.data.packing import PackedRows, choose_row_lengths, pack, widen
 from sixfold.data.store import Ragged
 from sixfold.errors import DataError
 from sixfold.text.tokenizer import Tokenizer

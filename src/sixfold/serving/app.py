@@ -16,9 +16,8 @@ from starlette.types import ASGIApp
 
 from sixfold import __version__
 from sixfold.errors import ModelFileError, SixfoldError
-from sixfold.serving.admission import Admission, RateLimits
+from sixfold.serving.admission import Admission, ApiKeys, RateLimits
 from sixfold.serving.api import api_router
-from sixfold.serving.api_keys import ApiKeys
 from sixfold.serving.docs_page import docs_page
 from sixfold.serving.downloads import Downloads
 from sixfold.serving.explorer_routes import explorer_router

@@ -12,9 +12,9 @@ import torch
 
 from sixfold import modelfile
 from sixfold.config import Config, TrainingConfig
+from sixfold.data.batching import choose_row_lengths, widen
 from sixfold.data.examples import Examples, ExampleSet
 from sixfold.data.loader import GROWTH_PER_RATE, BatchPlan, Loader
-from sixfold.data.packing import choose_row_lengths, widen
 from sixfold.errors import DataError
 from sixfold.model.transformer import build, load_model, weights_of
 from sixfold.modelfile import ModelFile
