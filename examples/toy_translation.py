@@ -22,7 +22,7 @@ from rich.progress import Progress
 
 from sixfold import Translator, modelfile
 from sixfold.config import Config, ModelConfig, TokenizerConfig, TrainingConfig
-from sixfold.files import check_target
+from sixfold.files import check_output_path
 from sixfold.model.transformer import EncoderDecoder, build, weights_of
 from sixfold.tasks.loss import TokenLoss
 from sixfold.tasks.task import Batch
@@ -104,7 +104,7 @@ def main() -> None:
         return
     keep = args.model
     if keep is not None:
-        check_target(keep)
+        check_output_path(keep)
     torch.set_num_threads(1)  # matrices this small gain nothing from more, and suffer when the cores are busy
     started = time.perf_counter()
     pairs = sentences()

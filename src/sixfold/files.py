@@ -1,4 +1,4 @@
-"""Everything that touches a disk safely: atomic writes, locks, and folders that one process holds at a time."""
+"""Safe access to the disk: atomic writes, file locks, and folders that only one process may write to."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from typing import Any, BinaryIO
 
 from sixfold.errors import ConfigError, ModelFileError
 
-UNFINISHED = ".sixfold-part"  # ends the names of files that `atomic` has not finished; no other program uses it
+UNFINISHED_SUFFIX = ".sixfold-part"  # of temporary files of `atomic_write`; no other program uses it
 
 
 @contextmanager
-def atomic(path: Path) -> Iterator[BinaryIO]:
-    """A file that appears whole under its name, or not at all, whatever happens meanwhile.
+def atomic_write(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that gets its name only when it is complete, so that a crash never leaves a partial file.
 
-    A failure to write is a ModelFileError; every other exception of the body passes unchanged.
+    A failure to write raises ModelFileError; every other exception of the body passes unchanged.
     """
-    path = check_target(path)
+    path = check_output_path(path)
     writer: _Writer | None = None
     temporary: Path | None = None
     try:
@@ -37,7 +37,7 @@ def atomic(path: Path) -> Iterator[BinaryIO]:
                 file.flush()
                 os.fsync(file.fileno())
                 temporary.chmod(stat.S_IMODE(mode))
-                if os.name == "posix":  # the lock lasts until it has its name; Windows renames no open file
+                if os.name == "posix":  # renamed while it is locked; Windows cannot rename an open file
                     temporary.replace(path)
         with _cannot_write(path):
             if os.name != "posix":
@@ -62,7 +62,7 @@ def _cannot_write(path: Path) -> Iterator[None]:
 
 
 class _Writer(io.FileIO):
-    """A file that remembers why it could not be written, so that this is told from other errors of the same kind."""
+    """A file that keeps the error of a failed write, so that it can be distinguished from other OSErrors."""
 
     error: OSError | None = None
 
@@ -75,41 +75,42 @@ class _Writer(io.FileIO):
 
 
 def _make_temporary(path: Path) -> tuple[int, Path]:
-    """A file beside the one that it will become, locked while it is being written."""
+    """Create a temporary file in the folder of `path` and lock it; return its descriptor and its path."""
     while True:
-        # Shortened, as a name has 255 bytes at most and four go into a character.
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", suffix=UNFINISHED, dir=path.parent)
-        is_ours = True
+        # Shortened, because a file name has at most 255 bytes, and a character up to four.
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", suffix=UNFINISHED_SUFFIX, dir=path.parent)
+        is_locked = True
         with suppress(OSError):  # not every file system has locks
-            is_ours = lock(descriptor)
-        if is_ours and Path(name).exists():
+            is_locked = try_lock(descriptor)
+        if is_locked and Path(name).exists():
             return descriptor, Path(name)
-        os.close(descriptor)  # discard_unfinished has taken it before it was locked, and deletes it
+        os.close(descriptor)  # another process locked it first in discard_unfinished, and deletes it
 
 
 def discard_unfinished(folder: Path) -> None:
-    """Delete what a process that was killed inside of `atomic` left in this folder, but not in folders below it.
+    """Delete the temporary files that a killed process left in this folder; subfolders are not searched.
 
-    Only names that `atomic` makes, and only files that are not locked: a process that is still writing holds a lock.
+    Only names that `atomic_write` makes are deleted, and only unlocked files: a process that is still writing has
+    locked its file.
     """
-    for path in folder.glob(f".*{UNFINISHED}"):
+    for path in folder.glob(f".*{UNFINISHED_SUFFIX}"):
         with suppress(OSError):
             if not path.is_symlink() and path.is_file():
                 with path.open("rb") as file:
-                    if lock(file.fileno()):
+                    if try_lock(file.fileno()):
                         path.unlink()
 
 
-def lock(descriptor: int) -> bool:
-    """Lock an open file until it is closed or the process ends, whatever ends it; False: another one has locked it.
+def try_lock(descriptor: int) -> bool:
+    """Lock an open file until it is closed or the process ends; return False if another process has locked it.
 
-    An OSError means that its file system has no locks.
+    Raises OSError if the file system has no locks.
     """
     if sys.platform == "win32":
         import msvcrt
 
         position = os.lseek(descriptor, 0, os.SEEK_CUR)
-        # One byte far behind the content: on Windows nobody else could read a byte that is locked.
+        # Lock one byte far behind the content, because on Windows no other process could read a locked byte.
         os.lseek(descriptor, 2**31 - 2, os.SEEK_SET)
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
@@ -127,8 +128,11 @@ def lock(descriptor: int) -> bool:
     return True
 
 
-def check_target(path: Path) -> Path:
-    """Where a file may be written: what a link points to, and never over a device, a folder or an unwritable file."""
+def check_output_path(path: Path) -> Path:
+    """Return the resolved path for a file to write; raise ModelFileError if it cannot be written there.
+
+    A folder, a device, a file without write permission and a missing parent folder are errors.
+    """
     try:
         path = path.resolve()
         if path.exists() and not path.is_file():
@@ -143,7 +147,7 @@ def check_target(path: Path) -> Path:
 
 
 def _umask() -> int:
-    """What the user wants new files to be; mkstemp makes them private. It can only be read by setting it."""
+    """Return the user's mask for new files, which mkstemp ignores. It can only be read by setting it."""
     mask = os.umask(0o022)
     os.umask(mask)
     return mask
@@ -159,11 +163,11 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def claim(folder: Path, where: str, busy: str, subfolders: Sequence[str] = ()) -> Iterator[None]:
-    """Make the folder and lock it, as two processes that write to one folder would ruin both. A kill unlocks it.
+def lock_folder(folder: Path, where: str, busy: str, subfolders: Sequence[str] = ()) -> Iterator[None]:
+    """Create a folder and lock it, so that only one process writes to it. The lock ends with the process.
 
-    What an earlier process left unfinished there is deleted, in the folder itself and in those `subfolders` (patterns
-    such as "data/tokens-*") that belong to it; nothing else is.
+    Temporary files of an earlier process are deleted in the folder and in its `subfolders`, which are patterns such as
+    "data/tokens-*". `where` and `busy` are the parts of the error message for a folder that is locked already.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -171,24 +175,24 @@ def claim(folder: Path, where: str, busy: str, subfolders: Sequence[str] = ()) -
     except OSError as error:
         raise ConfigError(f"{where}: cannot write: {error.strerror}", "choose a folder of your own") from None
     with lock:
-        hold(lock, ConfigError(f"{where}: {busy}", "wait for it, or choose another folder"))
-        for own in (folder, *(path for pattern in subfolders for path in folder.glob(pattern))):
-            discard_unfinished(own)
+        lock_file(lock, ConfigError(f"{where}: {busy}", "wait for it, or choose another folder"))
+        for path in (folder, *(path for pattern in subfolders for path in folder.glob(pattern))):
+            discard_unfinished(path)
         yield
 
 
-def hold(file: BinaryIO, refusal: ConfigError) -> None:
-    """Lock a file until it is closed or the process ends, whatever ends it. Raise `refusal` where it is locked already.
+def lock_file(file: BinaryIO, refusal: ConfigError) -> None:
+    """Lock a file until it is closed or the process ends; raise `refusal` if it is locked already.
 
-    On a file system without locks nothing can be held: a note on standard error says so.
+    On a file system without locks a note is printed to standard error and nothing is locked.
     """
     try:
-        is_ours = lock(file.fileno())
+        is_locked = try_lock(file.fileno())
     except OSError as error:
         print(
             f"note: {file.name}: cannot be locked ({error.strerror}); make sure that no other process writes there",
             file=sys.stderr,
         )
         return
-    if not is_ours:
+    if not is_locked:
         raise refusal

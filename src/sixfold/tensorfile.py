@@ -269,7 +269,7 @@ def bits_of(dtype: str) -> int | None:
 def write(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str:
     """Write all or nothing; returns the checksum."""
     checksum, parts = packed(tensors, metadata)
-    with files.atomic(path) as file:
+    with files.atomic_write(path) as file:
         for part in parts:
             file.write(part)
     return checksum

@@ -300,7 +300,7 @@ def test_a_checkpoint_of_a_later_step_does_not_outlive_the_one_that_was_gone_on_
 
 def test_what_a_killed_process_left_half_written_is_cleared_away(command, pairs, capsys):
     (pairs / "run" / "checkpoints").mkdir(parents=True)
-    half = pairs / "run" / "checkpoints" / f".step-000000005.safetensors.x1{files.UNFINISHED}"
+    half = pairs / "run" / "checkpoints" / f".step-000000005.safetensors.x1{files.UNFINISHED_SUFFIX}"
     half.write_bytes(b"half")
     theirs = pairs / "run" / "best-of-mine.safetensors"
     theirs.write_bytes(b"of the user")

@@ -19,7 +19,7 @@ from sixfold.config import Config, DataConfig, override
 from sixfold.data.cleaning import Cleaner, Report
 from sixfold.data.corpus import Corpus, Pair, languages_in
 from sixfold.errors import ConfigError
-from sixfold.files import atomic, check_target
+from sixfold.files import atomic_write, check_output_path
 from sixfold.recipe import CorpusConfig
 
 
@@ -105,7 +105,7 @@ def _without_rejected(
 def _write(pairs: Iterable[Pair], targets: list[Path], report: Report) -> None:
     """Write the pairs. Each file is written completely or not at all."""
     with ExitStack() as stack:
-        files = [stack.enter_context(atomic(path)) for path in targets]
+        files = [stack.enter_context(atomic_write(path)) for path in targets]
         for _, source, target in pairs:
             if len(files) == 2:
                 files[0].write(f"{source}\n".encode())

@@ -50,7 +50,7 @@ def pack(
         names = ", ".join(STORAGES)
         raise ConfigError(f"--storage: expected one of {names}; got {storage!r}", did_you_mean(storage, STORAGES))
     model = find_model(model)
-    target = files.check_target(out)
+    target = files.check_output_path(out)
     if not force and target.exists() and model.exists() and target.samefile(model):
         raise ConfigError(
             f"--output: {out} is the model itself; its weights would be replaced by {storage} weights",

@@ -114,7 +114,7 @@ def check_output(output: Path | None) -> None:
         return
     if output.suffix.lower() not in SUFFIXES:
         raise RequestError(f"--output: expected a name that ends in {', '.join(SUFFIXES)}; got {str(output)!r}")
-    files.check_target(output)
+    files.check_output_path(output)
 
 
 def check_texts(name: str, texts: Sequence[str], translation: str | None) -> None:

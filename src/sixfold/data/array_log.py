@@ -65,7 +65,7 @@ class ArrayLog:
         for file in self.files.values():
             file.flush()
             os.fsync(file.fileno())
-        with files.atomic(self.folder / "ledger.json") as file:
+        with files.atomic_write(self.folder / "ledger.json") as file:
             file.write(json.dumps({"lengths": self.lengths, "notes": self.notes, "done": done}).encode())
 
     def read(self, name: str) -> np.ndarray:

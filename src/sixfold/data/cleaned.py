@@ -91,7 +91,7 @@ class Digests:
         """Store digests by their names."""
         self._digests |= digests
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with files.atomic(self.path) as file:
+        with files.atomic_write(self.path) as file:
             file.write(json.dumps(self._digests, indent=1).encode())
 
 

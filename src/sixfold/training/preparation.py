@@ -62,7 +62,7 @@ class Preparation:
                 learned = train_tokenizer(chain([first], texts), config)
             if learned.fold:
                 self.display.say(f"{len(learned.fold):,} characters are read as their simplified or plain forms")
-            with files.atomic(path) as file:
+            with files.atomic_write(path) as file:
                 file.write(learned.to_json().encode())
         return Tokenizer.load(path)
 

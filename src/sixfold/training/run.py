@@ -173,7 +173,7 @@ def prepare(
         "sets": files_of(sources),
     }
     write_json(out / "run.json", run_file)
-    with files.atomic(out / "config.toml") as file:
+    with files.atomic_write(out / "config.toml") as file:
         file.write(to_toml(inputs.config).encode())
     return PreparedRun(run_file, sources, inputs)
 
@@ -225,7 +225,7 @@ def finish(session: TrainingSession) -> dict[str, dict[str, Any]]:
     for test_set in session.inputs.final_sets:
         scores[test_set.name], outputs = final_score(session, test_set)
         if session.group.is_leader:
-            with files.atomic(session.out / f"{test_set.name}.translated.txt") as file:
+            with files.atomic_write(session.out / f"{test_set.name}.translated.txt") as file:
                 file.write("".join(f"{line}\n" for line in outputs).encode())
     cost = {"hours": session.progress.seconds / 3600, "device": str(session.device), "tokens": session.progress.tokens}
     card = {**best.card, "scores": scores, "cost": cost, "validations": session.progress.history}

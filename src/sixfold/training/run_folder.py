@@ -35,7 +35,7 @@ def run_settings(recipe: Recipe, sources: Sources, digests: Digests, start: str 
 def claim(out: Path) -> AbstractContextManager[None]:
     """Lock the folder of a run for this process, and delete what a killed process left unfinished there."""
     subfolders = ("checkpoints", "data", "data/clean-*", "data/tokens-*")
-    return files.claim(out, f"--output: {out}", "another process is training there", subfolders)
+    return files.lock_folder(out, f"--output: {out}", "another process is training there", subfolders)
 
 
 def read_run_file(out: Path) -> dict[str, Any]:
@@ -107,5 +107,5 @@ def flat(tree: dict[str, Any], path: str = "") -> dict[str, Any]:
 
 
 def write_json(path: Path, values: dict[str, Any]) -> None:
-    with files.atomic(path) as file:
+    with files.atomic_write(path) as file:
         file.write(json.dumps(values, indent=1, ensure_ascii=False).encode())

@@ -150,7 +150,7 @@ class DevSplit:
         if not path.exists():
             with self.preparation.display.reading("splitting a dev set off", self.preparation.size) as advance:
                 records = self.kept.records_at(self.kept.smallest_hashes(parts, count), advance)
-            with files.atomic(path) as file:
+            with files.atomic_write(path) as file:
                 file.write(json.dumps([record[1:] for record in records], ensure_ascii=False).encode())
         pairs = json.loads(path.read_text(encoding="utf-8"))
         return DevSet(name, [source for source, _ in pairs], [target for _, target in pairs], self.languages)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from sixfold import files
 from sixfold.configfile import changes
 from sixfold.errors import ConfigError, DataError
-from sixfold.files import claim
+from sixfold.files import lock_folder
 
 BLOCK_LINES = 1024  # lines of a block
 BLOCK_BYTES = 1 << 18  # bytes of a block, where lines are long
