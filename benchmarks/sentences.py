@@ -18,8 +18,8 @@ from importlib.util import find_spec
 from itertools import accumulate
 from pathlib import Path
 
-from sixfold.text.lines import read_lines
-from sixfold.text.sentences import split
+from sixfold.text.encodings import read_lines
+from sixfold.text.sentences import split_sentences
 
 SETS = ("flores-dev", "wmt17", "tatoeba")
 GROUP = 5  # lines
@@ -29,7 +29,7 @@ Splitter = Callable[[str], list[str]]
 
 
 def splitters(language: str) -> Iterator[tuple[str, Splitter]]:
-    yield "sixfold", lambda text: [sentence.text for sentence in split(text).sentences]
+    yield "sixfold", lambda text: [sentence.text for sentence in split_sentences(text).sentences]
     if find_spec("pysbd"):
         yield "pysbd", import_module("pysbd").Segmenter(language=language, clean=False).segment
     if find_spec("sentencex"):

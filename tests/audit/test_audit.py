@@ -19,7 +19,7 @@ from sixfold.config import DataConfig
 from sixfold.data.cleaning import FILTERS
 from sixfold.data.corpus import Corpus, Pair
 from sixfold.errors import ConfigError, DataError
-from sixfold.text.encodings import mojibake
+from sixfold.text.encodings import is_mojibake
 from sixfold.text.numbers import numbers_differ
 
 LANGUAGES = ("zh", "en")
@@ -215,12 +215,12 @@ SOUND = [
 
 @pytest.mark.parametrize("text", DAMAGED)
 def test_text_decoded_by_the_wrong_rules_is_known(text):
-    assert mojibake(text)
+    assert is_mojibake(text)
 
 
 @pytest.mark.parametrize("text", SOUND)
 def test_sound_text_is_not_taken_for_damaged(text):
-    assert not mojibake(text)
+    assert not is_mojibake(text)
 
 
 DIFFERENT = [("共 35 人", "78 people"), ("３５ 人，９ 天", "35 people, 8 days"), ("1.5 亿", "160 million")]

@@ -5,8 +5,7 @@ import random
 import pytest
 
 from sixfold.errors import DataError
-from sixfold.text.encodings import BINARY, SAMPLE, UNKNOWN, check_utf8, other_encoding
-from sixfold.text.lines import read_lines
+from sixfold.text.encodings import BINARY, SAMPLE_BYTES, UNKNOWN, check_utf8, other_encoding, read_lines
 
 ENGLISH = "The café’s owner said that it would open again on Monday.\nNobody knew why it had closed.\n"
 CHINESE = "机器学习是一门很有意思的学问。\n我们昨天在图书馆里看了一整天的书，回家的时候已经很晚了。\n"
@@ -80,16 +79,16 @@ def test_bytes_that_are_no_text_are_binary_or_unknown():
 @pytest.mark.parametrize(
     ("beginning", "words", "hint"),
     [
-        (b"\x7fELF\x02\x01", "an ELF program", "name a text file"),
+        (b"\x7fELF\x02\x01", "an ELF program", "choose a text file"),
         (b"PK\x03\x04abc", "a ZIP archive", "unpack"),
         (b"%PDF-1.7", "a PDF document", "pdftotext 'my file' -"),
-        (b"\x89PNG\r\n\x1a\n", "a PNG picture", "name a text file"),
-        (b"\x1f\x8b\x08", "a file packed by gzip", "gzip -dc 'my file'"),
+        (b"\x89PNG\r\n\x1a\n", "a PNG picture", "choose a text file"),
+        (b"\x1f\x8b\x08", "a file compressed with gzip", "gzip -dc 'my file'"),
         (CHINESE.encode("gbk"), "text in GBK", "iconv -f GBK -t UTF-8 'my file' > "),
         (ENGLISH.encode("utf-16"), "text in UTF-16", "iconv -f UTF-16 -t UTF-8"),
     ],
 )
-def test_the_complaint_says_what_it_is_and_what_to_do(beginning, words, hint):
+def test_the_error_names_the_kind_of_file_and_the_fix(beginning, words, hint):
     with pytest.raises(DataError, match=f"my file: expected text in UTF-8; got {words}") as caught:
         check_utf8(beginning, "my file")
     assert hint in caught.value.hint
@@ -97,8 +96,8 @@ def test_the_complaint_says_what_it_is_and_what_to_do(beginning, words, hint):
 
 def test_lines_of_a_file_in_another_encoding_are_not_read(tmp_path):
     path = tmp_path / "a.txt"
-    path.write_bytes((CHINESE * (SAMPLE // 50)).encode("gbk"))
+    path.write_bytes((CHINESE * (SAMPLE_BYTES // 50)).encode("gbk"))
     with pytest.raises(DataError, match="got text in GBK"):
         next(read_lines(path))
-    path.write_text(CHINESE * (SAMPLE // 50), encoding="utf-8")
-    assert sum(1 for _ in read_lines(path)) == 2 * (SAMPLE // 50)
+    path.write_text(CHINESE * (SAMPLE_BYTES // 50), encoding="utf-8")
+    assert sum(1 for _ in read_lines(path)) == 2 * (SAMPLE_BYTES // 50)

@@ -8,15 +8,15 @@ import pytest
 
 from sixfold.text.languages import (
     LETTERS,
-    LIKELIEST,
+    LIKELY_LANGUAGE,
     SCRIPTS,
     chinese_variant,
-    count,
+    count_characters,
     guess_language,
     language_of,
     languages_of,
     letters,
-    units,
+    weighted_length,
 )
 
 
@@ -40,7 +40,7 @@ from sixfold.text.languages import (
         (".gz", ""),
     ],
 )
-def test_the_name_of_a_file_tells_its_language(name, language):
+def test_the_language_is_read_from_the_name_of_a_file(name, language):
     assert language_of(Path("en") / name) == language
 
 
@@ -55,7 +55,7 @@ def test_the_name_of_a_file_tells_its_language(name, language):
         ("zh.tsv", ("", "")),
     ],
 )
-def test_the_name_of_a_file_of_pairs_tells_both(name, languages):
+def test_both_languages_are_read_from_the_name_of_a_file_of_pairs(name, languages):
     assert languages_of(Path(name)) == languages
 
 
@@ -79,7 +79,7 @@ def test_the_name_of_a_file_of_pairs_tells_both(name, languages):
         ("", ""),
     ],
 )
-def test_the_script_tells_the_likeliest_language(text, language):
+def test_the_likeliest_language_follows_from_the_script(text, language):
     assert guess_language([text]) == language
 
 
@@ -102,34 +102,34 @@ def test_texts_are_judged_together():
         ("", ""),
     ],
 )
-def test_characters_of_one_kind_tell_the_kind_of_chinese(text, variant):
+def test_the_kind_of_chinese_follows_from_characters_of_one_kind(text, variant):
     assert chinese_variant(text) == variant
 
 
-def test_every_script_is_used_and_known():
-    assert {script for scripts in SCRIPTS.values() for script in scripts} == set(LETTERS) == set(LIKELIEST)
-    assert set(LIKELIEST.values()) <= set(SCRIPTS)
+def test_every_script_has_letters_and_a_likely_language():
+    assert {script for scripts in SCRIPTS.values() for script in scripts} == set(LETTERS) == set(LIKELY_LANGUAGE)
+    assert set(LIKELY_LANGUAGE.values()) <= set(SCRIPTS)
     assert len(SCRIPTS) >= 60
 
 
 @pytest.mark.parametrize("script", LETTERS)
 def test_the_letters_of_a_script_are_letters_of_that_script_alone(script):
     everything = "".join(map(chr, range(0x33000)))
-    found = "".join(letters(script).findall(everything))
+    matched = "".join(letters(script).findall(everything))
     names = {"Han": "CJK|IDEOGRAPHIC", "Latin": "LATIN|FULLWIDTH|FEMININE|MASCULINE"}.get(script, script.upper())
-    assigned = [char for char in found if unicodedata.category(char) != "Cn"]
+    assigned = [char for char in matched if unicodedata.category(char) != "Cn"]
     assert all(re.search(names, unicodedata.name(char)) for char in assigned)
-    assert not any(set(found) & set(letters(other).findall(found)) for other in LETTERS if other != script)
+    assert not any(set(matched) & set(letters(other).findall(matched)) for other in LETTERS if other != script)
 
 
 def test_runs_are_counted_by_their_characters():
-    assert count(letters("Han"), "机器 learning 学") == 3
-    assert count(letters("Han", "Latin"), "机器 learning 学") == 11
-    assert count(letters("Greek"), "机器") == 0
+    assert count_characters(letters("Han"), "机器 learning 学") == 3
+    assert count_characters(letters("Han", "Latin"), "机器 learning 学") == 11
+    assert count_characters(letters("Greek"), "机器") == 0
 
 
 def test_a_han_character_is_as_long_as_three_letters():
-    assert units("machine") == 7
-    assert units("机器, ok") == 10
-    assert units("が가ア") == 9
-    assert units("café") == 4
+    assert weighted_length("machine") == 7
+    assert weighted_length("机器, ok") == 10
+    assert weighted_length("が가ア") == 9
+    assert weighted_length("café") == 4

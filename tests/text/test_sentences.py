@@ -1,4 +1,4 @@
-"""Sentences of a line, found and put together again."""
+"""Lines are split into sentences, and joined again around translations."""
 
 import unicodedata
 
@@ -7,9 +7,17 @@ from growth import assert_linear, repeated
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sixfold.text.sentences import QUOTED, Line, Sentence, cut, is_spaced, rejoin, split
+from sixfold.text.sentences import (
+    MAX_QUOTATION,
+    SentenceSpan,
+    SplitLine,
+    cut_to_fit,
+    is_spaced,
+    rejoin,
+    split_sentences,
+)
 
-# Of every sort that the rules look at, so that random texts meet the rules.
+# Of every sort that the rules distinguish, so that random texts exercise the rules.
 PARTS = [
     "他说", "我来了", "然后", "の", "Hello", "world", "Mr", "U.S", "e.g", "3", "14", "a", "A", "é", "ß", "ა", "ไทย",
     "。", "！", "？", "…", "……", "...", ".", "!", "?", "।", "؟", "。”", "，", "；", ",", ":", "—", "-", "[1]", "1.",
@@ -21,10 +29,10 @@ TEXTS = st.one_of(st.text(), st.lists(st.sampled_from(PARTS)).map("".join))
 
 
 def sentences(text):
-    return [sentence.text for sentence in split(text).sentences]
+    return [sentence.text for sentence in split_sentences(text).sentences]
 
 
-def whole(line):
+def joined_line(line):
     return line.before + "".join(text + after for text, after in line.sentences)
 
 
@@ -151,9 +159,9 @@ def test_the_rules(rule, marked):
 
 
 def test_a_long_quotation_is_split():
-    inside = "我来了。" * (QUOTED // 4)
+    inside = "我来了。" * (MAX_QUOTATION // 4)
     assert len(sentences(f"他说：“{inside[4:-4]}”")) == 1
-    assert len(sentences(f"他说：“{inside}”")) == QUOTED // 4
+    assert len(sentences(f"他说：“{inside}”")) == MAX_QUOTATION // 4
 
 
 def test_a_quotation_that_is_never_closed_is_split():
@@ -162,17 +170,19 @@ def test_a_quotation_that_is_never_closed_is_split():
 
 
 def test_white_space_at_the_ends_is_kept_apart():
-    assert split("\t 你好。 Hello. \r\n") == Line("\t ", [Sentence("你好。", " "), Sentence("Hello.", " \r\n")])
-    assert split("") == Line("", [])
-    assert split(" \u3000\r") == Line(" \u3000\r", [])
+    assert split_sentences("\t 你好。 Hello. \r\n") == SplitLine(
+        "\t ", [SentenceSpan("你好。", " "), SentenceSpan("Hello.", " \r\n")]
+    )
+    assert split_sentences("") == SplitLine("", [])
+    assert split_sentences(" \u3000\r") == SplitLine(" \u3000\r", [])
 
 
 @settings(max_examples=500, deadline=None)
 @given(text=TEXTS)
 @example(text="\x1c。\x1d a。\x1e")
 def test_nothing_is_lost_and_sentences_have_no_white_space_at_their_ends(text):
-    line = split(text)
-    assert whole(line) == text
+    line = split_sentences(text)
+    assert joined_line(line) == text
     assert line.before.strip() == ""
     for sentence in line.sentences:
         assert sentence.text
@@ -185,7 +195,7 @@ def test_nothing_is_lost_and_sentences_have_no_white_space_at_their_ends(text):
 @settings(max_examples=300, deadline=None)
 @given(text=TEXTS)
 def test_a_text_is_itself_again_where_its_spacing_is_that_of_its_language(text):
-    line = split(text)
+    line = split_sentences(text)
     gaps = {after for _, after in line.sentences[:-1]}
     texts = [sentence.text for sentence in line.sentences]
     if "" not in gaps:
@@ -213,27 +223,27 @@ def test_a_text_is_itself_again_where_its_spacing_is_that_of_its_language(text):
     ],
 )
 def test_translations_take_the_place_of_sentences(text, translations, spaced, joined):
-    assert rejoin(split(text), translations, spaced) == joined
+    assert rejoin(split_sentences(text), translations, spaced) == joined
 
 
 def test_a_translation_too_few_is_refused():
     with pytest.raises(ValueError, match="shorter"):
-        rejoin(split("一。二。"), ["One."], spaced=True)
+        rejoin(split_sentences("一。二。"), ["One."], spaced=True)
 
 
-def test_which_languages_put_spaces():
+def test_which_languages_put_spaces_between_words():
     assert not any(map(is_spaced, ("zh", "yue", "ja", "th", "lo", "km", "my", "bo", "zh-CN", "zh_Hant", "ZH")))
     assert all(map(is_spaced, ("en", "de", "ko", "ru", "ar", "hi", "en-GB", "xx", "")))
 
 
-def within(size):
+def fits_within(size):
     return lambda piece: len(piece) <= size
 
 
 @settings(max_examples=500, deadline=None)
 @given(text=TEXTS, size=st.integers(1, 30))
 def test_pieces_fit_and_join(text, size):
-    pieces = cut(text, within(size))
+    pieces = cut_to_fit(text, fits_within(size))
     assert "".join(pieces) == text
     assert all(len(piece) <= size for piece in pieces)
     assert text == "" or all(pieces)
@@ -258,11 +268,11 @@ def test_pieces_fit_and_join(text, size):
         ("👩‍👩‍👧", 3, ["👩‍", "👩‍👧"]),
     ],
 )
-def test_a_long_sentence_is_cut_where_it_hurts_least(text, size, pieces):
-    assert cut(text, within(size)) == pieces
+def test_a_long_sentence_is_cut_at_the_best_position(text, size, pieces):
+    assert cut_to_fit(text, fits_within(size)) == pieces
 
 
-def test_pieces_are_nearly_equal_and_fits_is_seldom_asked():
+def test_pieces_are_nearly_equal_and_fits_is_called_rarely():
     asked = 0
 
     def fits(piece):
@@ -270,18 +280,18 @@ def test_pieces_are_nearly_equal_and_fits_is_seldom_asked():
         asked += 1
         return len(piece) <= 300
 
-    pieces = cut("字" * 1_000_000, fits)
+    pieces = cut_to_fit("字" * 1_000_000, fits)
     assert max(map(len, pieces)) - min(map(len, pieces)) <= 1
     assert asked < 2 * len(pieces)
 
 
 def test_what_never_fits_comes_as_single_characters():
-    assert cut("a b字", lambda _: False) == ["a", " ", "b", "字"]
+    assert cut_to_fit("a b字", lambda _: False) == ["a", " ", "b", "字"]
 
 
 def test_no_letter_loses_its_accents():
     text = unicodedata.normalize("NFD", "Việt Nam rất đẹp và tiếng Việt cũng thế") * 20
-    pieces = cut(text.replace(" ", ""), within(10))
+    pieces = cut_to_fit(text.replace(" ", ""), fits_within(10))
     assert not any(unicodedata.combining(piece[0]) for piece in pieces)
 
 
@@ -295,7 +305,7 @@ UNITS = [
 @pytest.mark.parametrize("unit", UNITS)
 def test_long_lines_take_linear_time(unit):
     def work(text):
-        assert whole(split(text)) == text
-        assert "".join(cut(text, within(300))) == text
+        assert joined_line(split_sentences(text)) == text
+        assert "".join(cut_to_fit(text, fits_within(300))) == text
 
     assert_linear(work, repeated(unit, before="字"))

@@ -1,3 +1,5 @@
+"""Encoding and decoding lose nothing, and learning a tokeniser is deterministic and bounded."""
+
 import json
 
 import numpy as np
@@ -8,8 +10,8 @@ from hypothesis import strategies as st
 
 from sixfold.config import ModelConfig, TokenizerConfig
 from sixfold.errors import ConfigError, DataError, ModelFileError, RequestError
-from sixfold.text.learn import draw, train_tokenizer
-from sixfold.text.lines import read_lines
+from sixfold.text.encodings import read_lines
+from sixfold.text.learn import sample_lines, train_tokenizer
 from sixfold.text.tokenizer import SPECIALS, Tokenizer, span_tokens
 
 TEXT = [
@@ -68,7 +70,7 @@ def test_decoding_leaves_out_specials_and_tags(tokenizer):
     assert tokenizer.decode(ids) == "I love machine learning"
 
 
-def test_words_it_has_seen_are_few_pieces(tokenizer):
+def test_words_of_the_training_text_are_few_pieces(tokenizer):
     assert len(tokenizer.encode("机器学习很有趣")) < 7
     assert len(tokenizer.encode("I love machine learning")) < 12
 
@@ -98,18 +100,18 @@ def test_a_span_token_is_one_piece_wherever_it_stands_and_no_other_piece_holds_i
         ids = tokenizer.encode(text)
         assert ids.count(tokenizer.tokens.index(token)) == 4
         assert tokenizer.decode(ids) == text
-    again = Tokenizer.from_json(tokenizer.to_json())
-    assert again.spans == 2
-    assert again.to_json() == tokenizer.to_json()
+    loaded = Tokenizer.from_json(tokenizer.to_json())
+    assert loaded.spans == 2
+    assert loaded.to_json() == tokenizer.to_json()
 
 
-def test_it_survives_json(tokenizer):
-    again = Tokenizer.from_json(tokenizer.to_json())
-    assert again.tokens == tokenizer.tokens
-    assert again.tags == tokenizer.tags
+def test_a_tokeniser_is_the_same_after_json(tokenizer):
+    loaded = Tokenizer.from_json(tokenizer.to_json())
+    assert loaded.tokens == tokenizer.tokens
+    assert loaded.tags == tokenizer.tags
     for text in NASTY + TEXT[:9]:
-        assert again.encode(text) == tokenizer.encode(text)
-    assert again.to_json() == tokenizer.to_json()
+        assert loaded.encode(text) == tokenizer.encode(text)
+    assert loaded.to_json() == tokenizer.to_json()
 
 
 def test_training_twice_gives_the_same_tokeniser(tokenizer):
@@ -137,7 +139,7 @@ def test_a_batch_is_what_each_text_is_alone(tokenizer):
     assert tokenizer.encode_batch(NASTY) == [tokenizer.encode(text) for text in NASTY]
 
 
-def test_a_model_is_fitted_to_it(tokenizer):
+def test_a_model_config_is_fitted_to_a_tokeniser(tokenizer):
     config = tokenizer.fit(ModelConfig())
     assert (config.vocab, config.pad, config.bos, config.eos, config.unk) == (tokenizer.vocab, 0, 1, 2, 3)
 
@@ -155,7 +157,7 @@ def test_a_hugging_face_tokeniser_loads(tmp_path):
     assert foreign.decode([2, 3, 2, 4]) == "lovely love"
     assert foreign.specials == {"pad": 0, "unk": 1, "eos": 4}
     assert Tokenizer.from_json(foreign.to_json()).encode("lovely") == [2, 3]
-    with pytest.raises(RequestError, match="got a foreign one"):
+    with pytest.raises(RequestError, match="got one of another toolkit"):
         foreign.sample([2, 3], 0.5, np.random.default_rng(0))
 
 
@@ -170,7 +172,7 @@ def test_a_foreign_tokeniser_keeps_words_that_were_added_and_may_skip_ids():
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_pieces_keep_to_their_longest(algorithm):
+def test_no_piece_is_longer_than_max_piece(algorithm):
     text = ["counterrevolutionaries 机器学习机器学习机器学习"] * 50
     tokenizer = train_tokenizer(text, TokenizerConfig(algorithm=algorithm, vocab=600, max_piece=6))
     assert 3 <= max(map(len, tokenizer.tokens[5 + 256 :])) <= 6
@@ -187,7 +189,7 @@ def test_a_character_that_the_sample_missed_costs_only_itself(algorithm):
 
 
 def test_learning_keeps_a_bounded_even_sample():
-    lines, characters = draw((f"line {number}" for number in range(20000)), 500, seed=1)
+    lines, characters = sample_lines((f"line {number}" for number in range(20000)), 500, seed=1)
     assert len(lines) == 500
     assert characters["l"] == 20000
     numbers = [int(line.split()[1]) for line in lines]
@@ -251,3 +253,13 @@ def test_text_that_is_not_utf8_is_named_by_line(tmp_path):
 def test_lines_keep_everything_but_their_ends(tmp_path):
     (tmp_path / "a.txt").write_bytes("  a\u2028b \r\n\nlast".encode())
     assert list(read_lines(tmp_path / "a.txt")) == ["  a\u2028b ", "", "last"]
+
+
+def test_old_names_of_a_tokeniser_still_work_and_warn(tokenizer):
+    with pytest.warns(DeprecationWarning, match=r"now Tokenizer\.normalise"):
+        assert tokenizer.read("café") == tokenizer.normalise("café")
+    with pytest.warns(DeprecationWarning, match=r"now Tokenizer\.character_map"):
+        assert tokenizer.fold is tokenizer.character_map
+    with pytest.warns(DeprecationWarning, match=r"now Tokenizer\.tag_prefix"):
+        assert tokenizer.known_tags("zh") == tokenizer.tag_prefix("zh") == (tokenizer.tag("zh"),)
+    assert tokenizer.tag_prefix("unknown") == ()

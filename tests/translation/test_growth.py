@@ -10,7 +10,7 @@ from made_documents import Turned
 
 from sixfold.errors import DataError, SixfoldError
 from sixfold.text.languages import chinese_variant, guess_language
-from sixfold.text.sentences import cut, split
+from sixfold.text.sentences import cut_to_fit, split_sentences
 from sixfold.translation.documents.document import FORMATS, translate_document
 from sixfold.translation.documents.markdown import _escape as escape_markdown
 from sixfold.translation.documents.units import Unit
@@ -297,8 +297,8 @@ SENTENCES = PLAIN | {
     "ideographs": repeated("爱我"),
 }
 READERS = {
-    "splitting": split,
-    "cutting": lambda text: cut(text, lambda piece: len(piece) <= 100),
+    "splitting": split_sentences,
+    "cutting": lambda text: cut_to_fit(text, lambda piece: len(piece) <= 100),
     "language": lambda text: (guess_language([text]), chinese_variant(text)),
     "placeholders": lambda text: Unit((0, 1), text).all_atoms(),
     "escaping": escape_markdown,

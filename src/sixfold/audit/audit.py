@@ -17,7 +17,7 @@ from sixfold.config import DataConfig
 from sixfold.data.cleaning import FILTERS, SMOOTHING, Rules, Seen, Writing, hash_of, script
 from sixfold.data.corpus import Corpus, Pair
 from sixfold.errors import DataError
-from sixfold.text.encodings import mojibake
+from sixfold.text.encodings import is_mojibake
 from sixfold.text.languages import chinese_variant
 from sixfold.text.numbers import numbers_differ
 
@@ -228,7 +228,7 @@ class Auditor:
         return bad
 
     def _damage(self, chunk: list[Pair]) -> np.ndarray:
-        bad = np.array([mojibake(pair.source) or mojibake(pair.target) for pair in chunk], bool)
+        bad = np.array([is_mojibake(pair.source) or is_mojibake(pair.target) for pair in chunk], bool)
         return self._note("mojibake", np.array([pair.line for pair in chunk]), bad, np.ones(len(chunk)))
 
     def _numbers(self, chunk: list[Pair], asked: np.ndarray) -> np.ndarray:

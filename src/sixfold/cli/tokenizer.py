@@ -18,8 +18,7 @@ from sixfold.cli.options import Command
 from sixfold.config import Algorithm, TokenizerConfig
 from sixfold.errors import ConfigError, DataError, ModelFileError
 from sixfold.files import atomic_write, check_output_path
-from sixfold.text.encodings import check_utf8
-from sixfold.text.lines import decode_line, read_lines
+from sixfold.text.encodings import check_utf8, decode_line, read_lines
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.translation.loading import find_model
 

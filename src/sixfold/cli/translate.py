@@ -20,7 +20,7 @@ from sixfold.cli.options import MODELS_HELP, Command
 from sixfold.cli.translate_lines import LineReader, PartialOutput, TranslationJob, file_size, progress
 from sixfold.config import Compute
 from sixfold.errors import ConfigError, DataError, RequestError, SixfoldError
-from sixfold.text.encodings import SAMPLE, check_utf8
+from sixfold.text.encodings import SAMPLE_BYTES, check_utf8
 from sixfold.text.languages import DENSE, letters
 from sixfold.text.sentences import is_spaced
 from sixfold.translation.documents.document import FORMATS, check_columns, format_of, translate_document
@@ -447,7 +447,7 @@ def open_input(path: Path, stack: ExitStack, is_binary: bool = False) -> int:
     try:
         file = stack.enter_context(path.open("rb", buffering=0))
         if path.is_file() and not is_binary:
-            check_utf8(os.pread(file.fileno(), SAMPLE, 0), str(path))
+            check_utf8(os.pread(file.fileno(), SAMPLE_BYTES, 0), str(path))
         return file.fileno()
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}") from None

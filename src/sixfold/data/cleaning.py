@@ -15,7 +15,7 @@ import numpy as np
 from sixfold.config import DataConfig, Filter
 from sixfold.data.corpus import Corpus, Pair
 from sixfold.errors import DataError
-from sixfold.text.languages import LETTERS, SCRIPTS, chinese_variant, count, letters, units
+from sixfold.text.languages import LETTERS, SCRIPTS, chinese_variant, count_characters, letters, weighted_length
 
 CHUNK = 10_000  # pairs that are looked up among those seen at once
 EXAMPLES = 3
@@ -116,7 +116,7 @@ def ratio(source: str, target: str, rules: Rules) -> bool:
     most_second = second if target.isascii() else 3 * second
     if most_first <= rules.max_ratio * second and most_second <= rules.max_ratio * first:
         return False  # whatever the characters are; counting them takes longer
-    shorter, longer = sorted((units(source) + SMOOTHING, units(target) + SMOOTHING))
+    shorter, longer = sorted((weighted_length(source) + SMOOTHING, weighted_length(target) + SMOOTHING))
     return longer > rules.max_ratio * shorter
 
 
@@ -135,7 +135,7 @@ def _misplaced(text: str, writing: Writing) -> bool:
         return latin >= UNTRANSLATED or bool(writing.foreign.search(text))
     if text.isascii() or 3 * len(own[0]) >= len(text) or not writing.foreign.search(text):
         return False  # there is no room for twice as many foreign letters, or there are none
-    return 2 * count(writing.own, text) < count(writing.foreign, text)
+    return 2 * count_characters(writing.own, text) < count_characters(writing.foreign, text)
 
 
 def copied(source: str, target: str, rules: Rules) -> bool:

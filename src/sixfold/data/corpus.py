@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, NamedTuple
 from sixfold.config import DataConfig
 from sixfold.errors import ConfigError, DataError
 from sixfold.recipe import CorpusConfig, Way
-from sixfold.text.encodings import SAMPLE, check_utf8
+from sixfold.text.encodings import SAMPLE_BYTES, check_utf8
 from sixfold.text.languages import guess_language, language_of, languages_of
 
 Progress = Callable[[int], None]
@@ -226,7 +226,7 @@ def lines(path: Path, advance: Progress | None = None, fingerprint: Fingerprint 
     with opened(path, fingerprint) as disk:
         packed = path.suffix.lower() in DECOMPRESSORS
         text = io.BufferedReader(_Decompressed(disk, path), BUFFER) if packed else disk
-        check_utf8(text.peek(SAMPLE)[:SAMPLE], str(path))  # type: ignore[attr-defined] # both are BufferedReader
+        check_utf8(text.peek(SAMPLE_BYTES)[:SAMPLE_BYTES], str(path))  # type: ignore[attr-defined] # both are BufferedReader
         done = number = 0
         # Split at \n alone: U+2028 or a form feed inside a sentence would shift one side against the other.
         while raw := text.readline(MAX_LINE + 1):

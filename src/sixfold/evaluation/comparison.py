@@ -19,7 +19,7 @@ from sixfold.evaluation.significance import (
     resample_scores,
 )
 from sixfold.evaluation.systems import TestSet
-from sixfold.text.languages import DENSE, LETTERS, count, letters
+from sixfold.text.languages import DENSE, LETTERS, count_characters, letters
 
 BUCKET_ENDS = (10, 20, 30, 50)  # the longest source of each length bucket, in words
 MAX_EXAMPLES = 10  # sentences of each list
@@ -176,7 +176,7 @@ def _score_bucket(
 def count_words(text: str) -> int:
     """Return the number of words between spaces; each Chinese, Japanese or Korean character counts as a word."""
     dense = letters(*DENSE)
-    return count(dense, text) + len(dense.sub(" ", text).split())
+    return count_characters(dense, text) + len(dense.sub(" ", text).split())
 
 
 def _length_bucket(texts: TestSet, index: int) -> str:

@@ -12,8 +12,8 @@ from sixfold.data import corpus
 from sixfold.data.cleaning import REPLACEMENT
 from sixfold.errors import DataError, RequestError
 from sixfold.modelfile import ModelFile
+from sixfold.text.encodings import read_lines
 from sixfold.text.languages import guess_language, language_of, languages_of
-from sixfold.text.lines import read_lines
 from sixfold.translation.loading import load_all
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.translator import Translator

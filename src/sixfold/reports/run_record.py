@@ -19,7 +19,7 @@ from sixfold.evaluation.systems import TestSet, short_names
 from sixfold.presets import PRESETS, preset
 from sixfold.recipe import set_name
 from sixfold.reports.charts import Series
-from sixfold.text.lines import read_lines
+from sixfold.text.encodings import read_lines
 
 
 @dataclass(frozen=True)

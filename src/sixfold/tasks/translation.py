@@ -130,7 +130,7 @@ class TranslationTask:
 
     def _forward(self, store: TokenStore, tokenizer: Tokenizer) -> list[Part]:
         """Return the corpora for the direction from source to target, tagged where the tokeniser has the tags."""
-        language = tokenizer.known_tags(self.languages[1])
+        language = tokenizer.tag_prefix(self.languages[1])
         parts = [
             Part(number, FORWARD, (language + origin_tags(tokenizer, corpus), ()))
             for number, corpus in enumerate(store.corpora)
@@ -328,7 +328,7 @@ class TranslationValidator:
 
     def encode_sources(self, dev_set: DevSet) -> list[list[int]]:
         """Return the ids of the sources without <eos>, after the tag of the target language if the model has one."""
-        tags = self.tokenizer.known_tags(dev_set.languages[1])
+        tags = self.tokenizer.tag_prefix(dev_set.languages[1])
         return [[*tags, *ids][: self.max_length] for ids in self.tokenizer.encode_batch(dev_set.sources)]
 
     def _translate(self, sources: Sequence[list[int]], beam: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Tells that a text is in another language than expected, by its script or its commonest words; silent in doubt."""
+"""Detects a text in another language than expected, by its script or its most frequent words."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from sixfold.text.languages import DENSE, LETTERS, LIKELIEST, SCRIPTS, count, letters
+from sixfold.text.languages import DENSE, LETTERS, LIKELY_LANGUAGE, SCRIPTS, count_characters, letters
 
-SAMPLE = 2000  # characters that are enough to tell
-FEWEST_WORDS = 4  # of a text in Latin letters, for its words to say something
-FEWEST_LETTERS = 4  # of a text in any other script
-PURE = 0.8  # share of one script in all letters; less is a mixture, about which nothing is said
-KANA = 0.35  # share of kana in a Japanese text; Chinese texts quote a few
+SAMPLE_CHARACTERS = 2000  # from the beginning of a text
+MIN_WORDS = 4  # a text in Latin letters needs, for its words to decide
+MIN_LETTERS = 4  # a text in any other script needs
+MIN_SCRIPT_SHARE = 0.8  # of one script in all letters; a text with less is a mixture and stays undecided
+MIN_KANA_SHARE = 0.35  # of kana in a Japanese text; Chinese texts quote a few
 
 # Function words that mark a language; words that are English too are left out.
 _WORDS = {
@@ -65,14 +65,14 @@ _WORDS = {
     "id": "yang dan di dengan untuk dari ini itu pada tidak dalam akan adalah ke sebuah seorang saya juga oleh karena "
     "ada mereka atau sudah bisa kami kita lebih telah dapat",
 }
-# Words of these lists that English texts have too, in names or as words of their own: they say nothing by themselves,
-# and count only beside another word of the same language.
+# Words of these lists that English texts have too, as words or in names. They count only beside another word of the
+# same language.
 _WEAK_WORDS = (
     "el la las los del de en y al lo le les des du et au aux sur sous der das den van het di da dei degli della delle "
     "do dos e il per non son era par plus sans tout pas hay sin hat dove pod man men die hem dan ben sen ma uno ha "
     "var anh ada mi"
 )
-# Letters that English does not have, for the languages that have few short words or many of these letters.
+# Letters that English does not have, for languages with few short words or many of these letters.
 _OWN_LETTERS = {
     "de": "äöüß", "fr": "éèêàçùœîôâû", "es": "áéíóúñ", "it": "èàùòì", "pt": "ãõçáéêâóú", "sv": "åäö", "da": "æøå",
     "cs": "ěščřžýáíéůúťďň", "pl": "ąęłśżźćńó", "ro": "șțăâîşţ", "hu": "őűáéíóöüú", "fi": "äö", "tr": "ğışçöü",
@@ -87,12 +87,12 @@ NAMES = {
 
 
 def _inverted(table: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
-    """From the keys of each value to the value of each key: which languages have a word, or a letter."""
-    found: dict[str, tuple[str, ...]] = {}
+    """Return the languages of each entry, from a table of the entries (words or letters) of each language."""
+    languages: dict[str, tuple[str, ...]] = {}
     for language, entries in table.items():
         for entry in dict.fromkeys(entries):
-            found[entry] = (*found.get(entry, ()), language)
-    return found
+            languages[entry] = (*languages.get(entry, ()), language)
+    return languages
 
 
 _BY_WORD = {
@@ -103,11 +103,11 @@ _WEAK = frozenset(_WEAK_WORDS.split())
 _BY_LETTER = _inverted(_OWN_LETTERS)
 _LATIN_WORD = re.compile(f"[{LETTERS['Latin']}]+(?:['’][{LETTERS['Latin']}]+)*")
 _QUOTED_CODE = re.compile(r"`[^`]*`")
-_NO_WORD = re.compile(r"[@\\/_<>{}=\d]|\w\.\w")  # in code, addresses and paths
+_CODE_OR_ADDRESS = re.compile(r"[@\\/_<>{}=\d]|\w\.\w")  # in code, e-mail addresses and paths
 
 
 def name_of(language: str) -> str:
-    """A language in words; one that was told by its script alone is named after that."""
+    """Return the English name of a language; one that has no name here is described by its script."""
     if language in NAMES:
         return NAMES[language]
     scripts = SCRIPTS.get(language, ())
@@ -115,46 +115,55 @@ def name_of(language: str) -> str:
 
 
 def other_language(text: str, expected: str) -> str:
-    """The language of a text where it surely is not the expected one; empty where it may be, and in every doubt.
+    """Return the language of a text if it is clearly not the expected one, and "" otherwise.
 
-    Short texts, names, code and mixtures are doubts, and so is a language in Latin letters that has no list of words
-    here.
+    Short texts, names, code and mixtures are never clear, and a language in Latin letters without a word list is not
+    either.
     """
     expected = re.split("[-_]", expected.lower())[0]
-    text = text[:SAMPLE]
+    text = text[:SAMPLE_CHARACTERS]
     counts = Counter(
-        {script: count(letters(script), text) for script in (LIKELIEST if not text.isascii() else ["Latin"])}
+        {
+            script: count_characters(letters(script), text)
+            for script in (LIKELY_LANGUAGE if not text.isascii() else ["Latin"])
+        }
     )
     weights = {script: size * (3 if script in DENSE else 1) for script, size in counts.items()}
     total = sum(weights.values())
     kana = counts["Hiragana"] + counts["Katakana"]
-    if kana >= max(2, KANA * (kana + counts["Han"])) and 3 * (kana + counts["Han"]) >= PURE * total:
-        found = "ja"
+    if (
+        kana >= max(2, MIN_KANA_SHARE * (kana + counts["Han"]))
+        and 3 * (kana + counts["Han"]) >= MIN_SCRIPT_SHARE * total
+    ):
+        language = "ja"
     else:
         script = max(weights, key=weights.__getitem__)
-        if weights[script] < PURE * total or counts[script] < FEWEST_LETTERS:
+        if weights[script] < MIN_SCRIPT_SHARE * total or counts[script] < MIN_LETTERS:
             return ""
-        found = _language_by_words(text, expected) if script == "Latin" else LIKELIEST[script]
+        language = _language_by_words(text, expected) if script == "Latin" else LIKELY_LANGUAGE[script]
         if script != "Latin" and script in SCRIPTS.get(expected, ()):
             return ""
-    return "" if found == expected or not SCRIPTS.get(expected) else found
+    return "" if language == expected or not SCRIPTS.get(expected) else language
 
 
 def _language_by_words(text: str, expected: str) -> str:
-    prose = " ".join(run for run in _QUOTED_CODE.sub(" ", text).split() if not _NO_WORD.search(run))
+    """Return the language whose word list fits a text in Latin letters best, or "" if no language clearly does."""
+    prose = " ".join(run for run in _QUOTED_CODE.sub(" ", text).split() if not _CODE_OR_ADDRESS.search(run))
     words = [word.lower().replace("’", "'") for word in _LATIN_WORD.findall(prose)]
-    if len(words) < FEWEST_WORDS or ("Latin" in SCRIPTS.get(expected, ()) and expected not in _WORDS):
+    if len(words) < MIN_WORDS or ("Latin" in SCRIPTS.get(expected, ()) and expected not in _WORDS):
         return ""
     hits: Counter[str] = Counter()  # words of each language's list
     strong: set[str] = set()  # languages with a word that is not weak
     marked: Counter[str] = Counter()  # other words, with letters of the language
     for word in words:
-        known = _BY_WORD.get(word, ())
-        hits.update(known)
+        languages = _BY_WORD.get(word, ())
+        hits.update(languages)
         if word not in _WEAK:
-            strong.update(known)
+            strong.update(languages)
         if not word.isascii():
-            marked.update({each for letter in word for each in _BY_LETTER.get(letter, ())}.difference(known))
+            marked.update(
+                {language for letter in word for language in _BY_LETTER.get(letter, ())}.difference(languages)
+            )
     scores = {language: hits[language] + 0.7 * marked[language] for language in _WORDS}
     best = max(scores, key=scores.__getitem__)
     if best not in strong or scores[best] < max(1.7, 0.18 * len(words)):

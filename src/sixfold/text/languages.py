@@ -1,19 +1,21 @@
-"""What the writing of a text says about its language: scripts, names of files, and the two kinds of Chinese."""
+"""Languages and their scripts: which language a text or a file name shows, and simplified or traditional Chinese."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from sixfold.errors import ConfigError
+
 Variant = Literal["simplified", "traditional", ""]
 
-# The letters of each script, vowel signs included, as classes of a regular expression. Code points, because some of
-# these letters change when an editor normalises them. Marks that several scripts share are left out: the middle dot
-# of the Katakana block, for one, stands in Chinese names too.
+# The letters of each script, vowel signs included, as character classes of a regular expression. They are written as
+# code points, because an editor may normalise some of these letters. Marks that several scripts share are left out,
+# such as the middle dot of the Katakana block, which is used in Chinese names too.
 LETTERS = {
     "Latin": r"A-Za-z\xaa\xba\xc0-\xd6\xd8-\xf6\xf8-\u024f\u1e00-\u1eff\uff21-\uff3a\uff41-\uff5a",
     "Han": r"\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af",
@@ -43,7 +45,7 @@ LETTERS = {
     "Tibetan": r"\u0f00\u0f40-\u0fbc",
 }
 
-_FAMILIES = {
+_LANGUAGES_BY_SCRIPT = {
     "Latin": "af az bs ca cs cy da de en eo es et eu fi fr ga gl ha hr ht hu id ig is it jv la lb lt lv mg mi ms mt nb "
     "nl nn no pl pt ro rw sk sl so sq su sv sw tl tr uz vi xh yo zu",
     "Cyrillic": "be bg kk ky mk mn ru tg tt uk",
@@ -53,7 +55,7 @@ _FAMILIES = {
     "Han": "zh yue",
 }
 SCRIPTS: dict[str, tuple[str, ...]] = {
-    **{language: (script,) for script, family in _FAMILIES.items() for language in family.split()},
+    **{language: (script,) for script, languages in _LANGUAGES_BY_SCRIPT.items() for language in languages.split()},
     "ja": ("Han", "Hiragana", "Katakana"),
     "ko": ("Hangul", "Han"),
     "sr": ("Cyrillic", "Latin"),
@@ -76,72 +78,72 @@ SCRIPTS: dict[str, tuple[str, ...]] = {
     "bo": ("Tibetan",),
 }
 
-# The most written language of a script, where nothing but the script is known.
-LIKELIEST = {
+# The language that is written most in each script, used if nothing but the script is known.
+LIKELY_LANGUAGE = {
     "Latin": "en", "Han": "zh", "Hiragana": "ja", "Katakana": "ja", "Hangul": "ko", "Cyrillic": "ru", "Greek": "el",
     "Arabic": "ar", "Hebrew": "he", "Armenian": "hy", "Georgian": "ka", "Devanagari": "hi", "Bengali": "bn",
     "Gurmukhi": "pa", "Gujarati": "gu", "Tamil": "ta", "Telugu": "te", "Kannada": "kn", "Malayalam": "ml",
     "Sinhala": "si", "Thai": "th", "Lao": "lo", "Khmer": "km", "Myanmar": "my", "Ethiopic": "am", "Tibetan": "bo",
 }  # fmt: skip
-_HAN = range(0x4E00, 0xA000)
+_COMMON_HAN = range(0x4E00, 0xA000)
 UNSPACED = ("Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar", "Tibetan")  # no space between words
-DENSE = ("Han", "Hiragana", "Katakana", "Hangul")
+DENSE = ("Han", "Hiragana", "Katakana", "Hangul")  # one character says about as much as three Latin letters
 
-# Endings that say how a file is packed, not what it holds.
-_PACKING = re.compile(r"(\.(txt|tsv|jsonl|json|gz|xz|zst))+$")
-_ONE = re.compile(r"(?:^|\.)([a-z]{2,3})(?:[-_](?:[a-z]{2}|[a-z]{4}))?$")
-_TWO = re.compile(r"(?:^|[._-])([a-z]{2,3})[-_]([a-z]{2,3})$")
+# File endings of formats and compressions, which are removed before a file name is searched for languages.
+_FORMAT_ENDINGS = re.compile(r"(\.(txt|tsv|jsonl|json|gz|xz|zst))+$")
+_LANGUAGE_ENDING = re.compile(r"(?:^|\.)([a-z]{2,3})(?:[-_](?:[a-z]{2}|[a-z]{4}))?$")
+_LANGUAGE_PAIR_ENDING = re.compile(r"(?:^|[._-])([a-z]{2,3})[-_]([a-z]{2,3})$")
 
 
 @cache
 def letters(*scripts: str) -> re.Pattern[str]:
-    """Matches runs of letters of any of these scripts."""
+    """Return a pattern that matches runs of letters of any of these scripts."""
     return re.compile(f"[{''.join(LETTERS[script] for script in scripts)}]+")
 
 
-def count(pattern: re.Pattern[str], text: str) -> int:
-    """How many characters stand in the matches of a pattern; matching runs makes it quick."""
+def count_characters(pattern: re.Pattern[str], text: str) -> int:
+    """Return the number of characters in all matches of a pattern. Patterns that match whole runs are fast."""
     return sum(map(len, pattern.findall(text)))
 
 
-def units(text: str) -> int:
-    """The length of a text in letters, where a character of Chinese, Japanese or Korean says as much as three."""
-    return len(text) if text.isascii() else len(text) + 2 * count(letters(*DENSE), text)
+def weighted_length(text: str) -> int:
+    """Return the number of characters of a text, where a Chinese, Japanese or Korean character counts as three."""
+    return len(text) if text.isascii() else len(text) + 2 * count_characters(letters(*DENSE), text)
 
 
 def language_of(path: Path) -> str:
-    """The language that a file name ends in: `train.zh`, `news.de.xz`, `zh.txt`; empty where it names none."""
-    found = _ONE.search(_bare(path))
+    """Return the language that a file name ends in, as in `train.zh`, `news.de.xz` or `zh.txt`; "" if there is none."""
+    match = _LANGUAGE_ENDING.search(_without_format(path))
     first, second = languages_of(path)
-    return found[1] if found and found[1] in SCRIPTS and first == second else ""
+    return match[1] if match and match[1] in SCRIPTS and first == second else ""
 
 
 def languages_of(path: Path) -> tuple[str, str]:
-    """The two languages that a file of pairs is named after, as in `news.zh-en.tsv.xz`; empty where it is not."""
-    found = _TWO.search(_bare(path))
-    return (found[1], found[2]) if found and {found[1], found[2]} <= SCRIPTS.keys() else ("", "")
+    """Return the two languages in the name of a file of pairs, as in `news.zh-en.tsv.xz`, or ("", "")."""
+    match = _LANGUAGE_PAIR_ENDING.search(_without_format(path))
+    return (match[1], match[2]) if match and {match[1], match[2]} <= SCRIPTS.keys() else ("", "")
 
 
-def _bare(path: Path) -> str:
-    return _PACKING.sub("", path.name.lower())
+def _without_format(path: Path) -> str:
+    return _FORMAT_ENDINGS.sub("", path.name.lower())
 
 
 def guess_language(texts: Iterable[str]) -> str:
-    """The likeliest language of texts by their script alone; empty where they have no letters."""
+    """Return the likeliest language of texts by their script alone, or "" if they have no letters."""
     weights: Counter[str] = Counter()
     for text in texts:
-        for script, language in LIKELIEST.items():
-            # Technical Chinese is full of Latin names, and is Chinese all the same.
-            weights[language] += count(letters(script), text) * (3 if script in DENSE else 1)
-    if weights["ja"] > weights["zh"] / 20:  # kana among the Han; a few stand in Chinese too
+        for script, language in LIKELY_LANGUAGE.items():
+            # Chinese characters weigh more, because technical Chinese has many names in Latin letters.
+            weights[language] += count_characters(letters(script), text) * (3 if script in DENSE else 1)
+    if weights["ja"] > weights["zh"] / 20:  # a few kana occur in Chinese texts too
         weights["ja"] += weights.pop("zh")
     language = max(weights, key=weights.__getitem__, default="")
     return language if weights[language] else ""
 
 
 def chinese_variant(text: str) -> Variant:
-    """Which kind of Chinese most of the characters belong to that only one kind has; empty in doubt."""
-    simplified, traditional = _distinctive()
+    """Return which kind of Chinese a text is, by the characters that only one kind has; "" if it is undecided."""
+    simplified, traditional = _distinctive_characters()
     if traditional.isdisjoint(text):
         return "" if simplified.isdisjoint(text) else "simplified"
     balance = len(simplified.intersection(text)) - len(traditional.intersection(text))
@@ -149,9 +151,47 @@ def chinese_variant(text: str) -> Variant:
 
 
 @cache
-def _distinctive() -> tuple[frozenset[str], frozenset[str]]:
-    """What GB 2312, made for simplified Chinese, can say and Big5, made for traditional, cannot; and the reverse."""
-    codes = {char: (char.encode("gb2312", "ignore"), char.encode("big5", "ignore")) for char in map(chr, _HAN)}
+def _distinctive_characters() -> tuple[frozenset[str], frozenset[str]]:
+    """Return the characters that only GB 2312 (simplified Chinese) has, and those that only Big5 (traditional) has."""
+    codes = {char: (char.encode("gb2312", "ignore"), char.encode("big5", "ignore")) for char in map(chr, _COMMON_HAN)}
     simplified = frozenset(char for char, (gb, big5) in codes.items() if gb and not big5)
-    # From C9 on Big5 holds rare characters, which a text of either kind may have.
+    # From C9 on, Big5 holds rare characters, which a text of either kind may have.
     return simplified, frozenset(char for char, (gb, big5) in codes.items() if b"" < big5 < b"\xc9" and not gb)
+
+
+# Ａ is 0xFEE0 above A. Full-width punctuation is left alone, because Chinese text is written with it.
+FULL_WIDTH = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if chr(code).isalnum()}
+RARITY_FACTOR = 50  # a form of both scripts is replaced if its simplified form is more than this many times as frequent
+
+
+def simplified_forms(counts: Mapping[str, int]) -> dict[str, str]:
+    """Return a map from traditional to simplified characters, and from full-width letters and digits to ASCII.
+
+    `counts` are the frequencies of the characters in a text. Characters that this text uses in their traditional form,
+    such as 乾 in 乾隆, are left out. Needs the package opencc.
+    """
+    try:
+        from opencc import OpenCC
+    except ImportError:
+        raise ConfigError("tokenizer.simplify: expected the package opencc", "pip install 'sixfold[chinese]'") from None
+    han = [chr(code) for first, last in ((0x3400, 0x9FFF), (0xF900, 0xFAFF)) for code in range(first, last + 1)]
+    converted = OpenCC("t2s").convert("\n".join(han)).split("\n")
+    pairs = [pair for pair in zip(han, converted, strict=True) if pair[0] != pair[1] and len(pair[1]) == 1]
+    traditional = {
+        char: simplified
+        for char, simplified in pairs
+        if not (_is_in_gb2312(char) and _is_frequent(char, simplified, counts))
+    }
+    return traditional | FULL_WIDTH
+
+
+def _is_in_gb2312(char: str) -> bool:
+    """Return whether simplified text may have a character; GB 2312 has some forms of both scripts, such as 後."""
+    try:
+        return bool(char.encode("gb2312"))
+    except UnicodeEncodeError:
+        return False
+
+
+def _is_frequent(char: str, simplified: str, counts: Mapping[str, int]) -> bool:
+    return counts.get(char, 0) * RARITY_FACTOR >= max(1, counts.get(simplified, 0))

@@ -1,4 +1,4 @@
-"""Learn a tokeniser from the user's own text, in memory that does not grow with the text."""
+"""Learn a tokeniser from text; memory does not grow with the text."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, tra
 
 from sixfold.config import TokenizerConfig
 from sixfold.errors import ConfigError, DataError
-from sixfold.text.simplify import simplified_forms
+from sixfold.text.languages import simplified_forms
 from sixfold.text.tokenizer import BYTES, SPECIALS, Tokenizer, is_surrogate, span_tokens
 
-LONGEST_RUN = 256  # characters of one kind that are merged together, so that one endless line cannot make encoding slow
-LONGEST = 4096  # characters of a line that are learned from as one
-COVERAGE = 0.9995  # share of all characters that the alphabet keeps; the rest is spelt in bytes
+MAX_RUN_CHARACTERS = 256  # of one kind that are encoded together, so that an endless line cannot make encoding slow
+MAX_LINE_CHARACTERS = 4096  # a longer line is learned from in parts
+ALPHABET_COVERAGE = 0.9995  # share of all characters of the text that are in the alphabet; bytes spell the others
+MIN_LEARNED_PIECES = 16
 
 
 def piece_pattern(longest: int) -> str:
-    """Borders that no piece crosses, as a regular expression that matches what lies between two of them.
+    """Return a regular expression whose matches are the runs that pieces are learned within.
 
-    Han characters, other letters, single digits, punctuation and white space are kept apart. Spaces belong to the word,
-    digit or sign behind them, but never to a Han character: 北京 is the same piece at the start of a text and inside.
-    Since no piece of a vocabulary crosses a border, an encoder without borders, such as SentencePiece's, finds the
-    same pieces; only a run longer than `longest` is cut.
+    Han characters, other letters, single digits, punctuation and white space are separate runs. Spaces belong to the
+    word, digit or sign after them, but never to a Han character: 北京 is the same piece at the start of a text and
+    inside. Since no piece of a vocabulary crosses the end of a run, an encoder without runs, such as SentencePiece's,
+    finds the same pieces. A run has at most `longest` characters.
     """
     run = f"{{1,{longest}}}"
     kinds = (
@@ -38,99 +39,110 @@ def piece_pattern(longest: int) -> str:
 
 
 def train_tokenizer(lines: Iterable[str], config: TokenizerConfig, progress: bool = False) -> Tokenizer:
-    """Learn pieces from lines. Ids: the special tokens, the tags, 256 bytes, the span tokens, then what was learned."""
+    """Learn pieces from lines.
+
+    The ids are, in this order: the special tokens, the tags, 256 bytes, the span tokens, and the learned pieces.
+    """
     spans = span_tokens(config.spans)
     reserved = [*SPECIALS, *(f"<{tag}>" for tag in config.tags), *BYTES, *spans]
-    room = config.vocab - len(reserved)
-    if room < 16:
+    learnable = config.vocab - len(reserved)
+    if learnable < MIN_LEARNED_PIECES:
         raise ConfigError(
-            f"tokenizer.vocab: expected at least {len(reserved) + 16} "
+            f"tokenizer.vocab: expected at least {len(reserved) + MIN_LEARNED_PIECES} "
             f"({len(reserved)} ids are reserved for special tokens, tags, bytes and spans); got {config.vocab}"
         )
-    sample, characters = draw(lines, config.sample_lines, config.seed)
+    sample, characters = sample_lines(lines, config.sample_lines, config.seed)
     forms = simplified_forms(characters) if config.simplify else {}
     if forms:
-        table = {ord(one): other for one, other in forms.items()}
+        table = {ord(char): form for char, form in forms.items()}
         sample = [line.translate(table) for line in sample]
-        for one in forms.keys() & characters.keys():
-            characters[forms[one]] += characters.pop(one)
+        for char in forms.keys() & characters.keys():
+            characters[forms[char]] += characters.pop(char)
     for char in spans:  # no piece is learned with a span token in it
         characters.pop(char, None)
-    alphabet = choose_alphabet(characters, room // 2)
+    alphabet = choose_alphabet(characters, learnable // 2)
     if not alphabet:
         raise DataError("tokenizer: expected text to learn from; got none")
     rust = tokenizers.Tokenizer(MODELS[config.algorithm]({}))
     rust.normalizer = normalizers.Replace(Regex(r"\A(?=[\s\S])"), " ")
-    rust.pre_tokenizer = pieces = pre_tokenizers.Split(Regex(piece_pattern(LONGEST_RUN)), "isolated")
-    if config.algorithm == "wordpiece":  # its trainer knows no longest piece, so that it must not see longer words
+    rust.pre_tokenizer = pieces = pre_tokenizers.Split(Regex(piece_pattern(MAX_RUN_CHARACTERS)), "isolated")
+    if (
+        config.algorithm == "wordpiece"
+    ):  # its trainer has no limit for the length of a piece, so the words are cut before
         shorter = Regex(piece_pattern(max(1, config.max_piece - 1)).replace("{0,64}", "?"))
         rust.pre_tokenizer = pre_tokenizers.Split(shorter, "isolated")
     trainer = TRAINERS[config.algorithm](config, reserved, progress)
-    rust.train_from_iterator(within(sample, alphabet), trainer, length=len(sample))
+    rust.train_from_iterator(split_at_unknown(sample, alphabet), trainer, length=len(sample))
     learned = json.loads(rust.to_str())["model"]
-    # The trainer marks reserved ids as added tokens, which would be found in running text. The model is built anew
-    # without them, so that a user who writes "<eos>" gets these five characters.
+    # The trainer marks reserved ids as added tokens, which the encoder would recognise in a text. The model is rebuilt
+    # without them, so that the text "<eos>" is encoded as these five characters.
     final = tokenizers.Tokenizer(MODELS[config.algorithm](learned))
     final.normalizer = rust.normalizer
     final.pre_tokenizer = pieces
     if config.algorithm != "bpe":
-        # The sample need not hold every character of the alphabet.
+        # The vocabulary may lack characters of the alphabet that the sample does not have.
         final.pre_tokenizer = isolate_unknown((alphabet | set(spans)) & final.get_vocab().keys(), pieces)
     final.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
-    # Through JSON once, so that a fresh tokeniser is to the last digit the one that will be loaded.
-    known = final.get_vocab()
-    pairs = [pair for pair in forms.items() if pair[1] in known]
-    fold = "".join(one for one, _ in pairs), "".join(other for _, other in pairs)
-    return Tokenizer.from_json(Tokenizer(final, config.algorithm, config.tags, fold, config.spans).to_json())
+    vocab = final.get_vocab()
+    pairs = [pair for pair in forms.items() if pair[1] in vocab]
+    character_map = "".join(char for char, _ in pairs), "".join(form for _, form in pairs)
+    tokenizer = Tokenizer(final, config.algorithm, config.tags, character_map, config.spans)
+    # Through JSON once, so that a new tokeniser equals a loaded one to the last digit.
+    return Tokenizer.from_json(tokenizer.to_json())
 
 
-def draw(lines: Iterable[str], size: int, seed: int) -> tuple[list[str], Counter[str]]:
-    """An even sample of at most `size` lines (reservoir sampling), and how often each character occurs in them all."""
-    pick = random.Random(seed)
-    kept: list[str] = []
+def sample_lines(lines: Iterable[str], size: int, seed: int) -> tuple[list[str], Counter[str]]:
+    """Return a uniform sample of at most `size` lines (reservoir sampling), and the count of each character in all."""
+    generator = random.Random(seed)
+    sample: list[str] = []
     characters: Counter[str] = Counter()
-    # A line without end is cut, so that the sample is bounded in bytes too.
-    short = (line[first : first + LONGEST] for line in lines for first in range(0, len(line), LONGEST))
-    for number, line in enumerate(short):
+    # Long lines are cut, so that the size of the sample is bounded too.
+    parts = (
+        line[first : first + MAX_LINE_CHARACTERS]
+        for line in lines
+        for first in range(0, len(line), MAX_LINE_CHARACTERS)
+    )
+    for number, line in enumerate(parts):
         characters.update(line)
-        if len(kept) < size:
-            kept.append(line)
+        if len(sample) < size:
+            sample.append(line)
         else:
-            slot = pick.randrange(number + 1)
+            slot = generator.randrange(number + 1)
             if slot < size:
-                kept[slot] = line
-    return kept, characters
+                sample[slot] = line
+    return sample, characters
 
 
 def choose_alphabet(characters: Counter[str], limit: int) -> set[str]:
-    """The most frequent characters until COVERAGE is reached or `limit` are chosen."""
+    """Return the most frequent characters, until they cover ALPHABET_COVERAGE of the text or are `limit`."""
     total = sum(characters.values())
-    chosen: set[str] = set()
-    seen = 0
-    # Ties are broken by code point: the order of a Counter depends on the order of the text.
+    alphabet: set[str] = set()
+    covered = 0
+    # Ties are broken by code point, because the order of a Counter depends on the order of the text.
     for char, count in sorted(characters.items(), key=lambda item: (-item[1], item[0])):
-        if len(chosen) >= limit or seen >= COVERAGE * total:
+        if len(alphabet) >= limit or covered >= ALPHABET_COVERAGE * total:
             break
-        seen += count
+        covered += count
         if not is_surrogate(char):
-            chosen.add(char)
-    return chosen | {" "} if chosen else chosen
+            alphabet.add(char)
+    return alphabet | {" "} if alphabet else alphabet
 
 
-def within(lines: Iterable[str], alphabet: set[str]) -> Iterator[str]:
-    """The runs of known characters, so that a trainer never sees one that the vocabulary has no room for."""
+def split_at_unknown(lines: Iterable[str], alphabet: set[str]) -> Iterator[str]:
+    """Yield the runs of characters of an alphabet, so that a trainer learns no piece with another character."""
     for line in lines:
         if alphabet.issuperset(line):
             yield line
         else:
-            known = "".join(char if char in alphabet else "\n" for char in line)
-            yield from filter(None, known.split("\n"))
+            marked = "".join(char if char in alphabet else "\n" for char in line)
+            yield from filter(None, marked.split("\n"))
 
 
 def isolate_unknown(alphabet: set[str], pieces: pre_tokenizers.PreTokenizer) -> pre_tokenizers.PreTokenizer:
-    """A character outside the alphabet stands alone.
+    """Return a pre-tokeniser that makes each character outside the alphabet a word of its own.
 
-    WordPiece would give up its whole word, and unigram would report one offset for a run of such characters.
+    Without it, WordPiece would replace the whole word by <unk>, and unigram would report one offset for a run of such
+    characters.
     """
     members = "".join(f"\\x{{{ord(char):x}}}" for char in sorted(alphabet))
     unknown = pre_tokenizers.Split(Regex(f"[^{members}]"), "isolated")
@@ -143,10 +155,10 @@ def _bpe(learned: dict[str, Any]) -> models.Model:
 
 
 def merges_of(vocab: dict[str, int]) -> list[tuple[str, str]]:
-    """Every way to make a piece from two others, the piece that was learned first before all others.
+    """Return every pair of pieces that makes another piece, in the order in which those were learned.
 
-    The trainer notes one pair for each piece. With all of them the pieces of a text follow from the order of the
-    vocabulary alone, as in SentencePiece, so that a vocabulary can be exported to it.
+    The trainer records one pair for each piece. With all pairs, the pieces of a text follow from the order of the
+    vocabulary alone, as in SentencePiece, so that the vocabulary can be exported to it.
     """
     first_learned = 1 + vocab[BYTES[-1]]
     learned = sorted((index, piece) for piece, index in vocab.items() if index >= first_learned)
@@ -163,13 +175,13 @@ def _wordpiece(learned: dict[str, Any]) -> models.Model:
 def _unigram(learned: dict[str, Any]) -> models.Model:
     if not learned:
         return models.Unigram()
-    # Ids must not depend on the order of the trainer's hash tables: it gives each character that it did not choose,
-    # but must keep, a score a little under the one before. They all get the lowest score that was earned.
+    # Ids must not depend on the order of the trainer's hash tables: it gives each character that it must keep but did
+    # not learn a score a little below the one before. They all get the lowest score of a learned piece.
     pieces = [(piece, round(score, 6)) for piece, score in learned["vocab"]]
     first = 1 + max(index for index, (piece, _) in enumerate(pieces) if piece == BYTES[-1])
     floor = min((score for piece, score in pieces[first:] if len(piece) > 1), default=-20.0)
-    earned = [(piece, max(score, floor)) for piece, score in pieces[first:]]
-    vocab = pieces[:first] + sorted(earned, key=lambda item: (-item[1], item[0]))
+    scored = [(piece, max(score, floor)) for piece, score in pieces[first:]]
+    vocab = pieces[:first] + sorted(scored, key=lambda item: (-item[1], item[0]))
     return models.Unigram(vocab, unk_id=SPECIALS.index("<unk>"), byte_fallback=True)
 
 

@@ -1,4 +1,4 @@
-"""The numbers that stand in a text in figures, and whether two texts have the same ones."""
+"""The numbers that a text writes in digits, and whether two texts have the same ones."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 import unicodedata
 from collections import Counter
 
-_FIGURE = re.compile(r"\d")
-_LABEL = re.compile(r"^\W*\d{1,2}[.、)）]\s*(?!\d)")  # the number of a step or an entry
+_DIGIT = re.compile(r"\d")
+_LABEL = re.compile(r"^\W*\d{1,2}[.、)）]\s*(?!\d)")  # the number of a list item
 _NUMBER = re.compile(
     r"(?<![A-Za-z\d])\d+(?:[.,:/]\d+|[\u00a0\u2009 ]\d{3}(?!\d))*"
     r"(?:\s?(?:[万亿千百萬億]+|(?:thousand|million|billion|trillion)\b))?"
@@ -19,41 +19,45 @@ _SCALES = {
 
 
 def numbers(text: str) -> Counter[str]:
-    """The numbers that stand in figures: their digits alone, as languages disagree on points and commas."""
-    plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
-    return Counter(map(_digits, _NUMBER.findall(_LABEL.sub("", plain))))
+    """Count the numbers of a text that are written in digits. Only digits are kept: points and commas vary."""
+    normalised = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    return Counter(map(_digits, _NUMBER.findall(_LABEL.sub("", normalised))))
 
 
 def _digits(number: str) -> str:
+    """Return the digits of a number, multiplied by its scale: "1.5 million" becomes "1500000"."""
     scale = number.lstrip("0123456789.,:/\u00a0\u2009 ")
-    figures = number[: len(number) - len(scale)]
-    value = 1
+    digits = number[: len(number) - len(scale)]
+    factor = 1
     for name in [scale] if scale.isascii() and scale else scale:
-        value *= _SCALES[name]
-    if value > 1 and figures.replace(",", "").replace(".", "", 1).strip().isdecimal():
-        return f"{float(figures.replace(',', '')) * value:.0f}"
-    return "".join(filter(str.isdecimal, figures)).lstrip("0") or "0"
+        factor *= _SCALES[name]
+    if factor > 1 and digits.replace(",", "").replace(".", "", 1).strip().isdecimal():
+        return f"{float(digits.replace(',', '')) * factor:.0f}"
+    return "".join(filter(str.isdecimal, digits)).lstrip("0") or "0"
 
 
 def numbers_differ(source: str, target: str) -> str:
-    """What each side says in figures that the other does not; empty where all is well, or one side has words for it."""
-    if not _FIGURE.search(source) or not _FIGURE.search(target):
+    """Return the numbers that only the source and only the target has, as "1, 2 / 3", or "".
+
+    If only one side has numbers left over, the result is empty: the other side probably spells them in words.
+    """
+    if not _DIGIT.search(source) or not _DIGIT.search(target):
         return ""
     first, second = numbers(source), numbers(target)
     missing, extra = _unmatched(first, second), _unmatched(second, first)
-    # Where only one side has figures left over, the other most often spells them: "1 月" is "January".
+    # "1 月" is "January": a number without a counterpart is no fault.
     return f"{', '.join(missing)} / {', '.join(extra)}" if missing and extra else ""
 
 
-def _unmatched(ours: Counter[str], theirs: Counter[str]) -> list[str]:
-    """What stands here only. Dates and versions are cut differently: parts of a longer number are no difference."""
-    whole = " ".join(theirs)
-    return [number for number in (ours - theirs) if number not in whole and not _made_of(number, theirs)]
+def _unmatched(numbers: Counter[str], reference: Counter[str]) -> list[str]:
+    """Return the numbers that the reference lacks, parts of longer numbers excepted: dates are divided differently."""
+    joined = " ".join(reference)
+    return [number for number in (numbers - reference) if number not in joined and not _is_made_of(number, reference)]
 
 
-def _made_of(number: str, parts: Counter[str]) -> bool:
-    """Whether a number is others put together, as a date may be."""
-    rest = number
+def _is_made_of(number: str, parts: Counter[str]) -> bool:
+    """Return whether a number is other numbers joined together, as a date may be."""
+    remaining = number
     for part in sorted(parts, key=len, reverse=True):
-        rest = rest.replace(part, "", 1)
-    return not rest.strip("0")
+        remaining = remaining.replace(part, "", 1)
+    return not remaining.strip("0")

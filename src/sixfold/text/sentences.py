@@ -1,4 +1,4 @@
-"""A line of text as its sentences and the white space between them, put together again around their translations."""
+"""Splits a line of text into sentences, and joins their translations with the white space of the line."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import NamedTuple
 
 from sixfold.text.languages import LETTERS, SCRIPTS, UNSPACED, letters
 
-QUOTED = 200  # characters; what stands in a longer quotation or bracket is split, as a model would not hold it
-WORD = 24  # characters; nothing longer is an abbreviation
-ADDRESS = 80  # characters before a question mark that tell an address from a question
-GRAPHEME = 64  # characters; what is drawn as one is not longer
-VIRAMA = 9  # the combining class of signs that tie a consonant to the next
+MAX_QUOTATION = 200  # characters; a longer quotation or bracket is split, because a model could not read it at once
+MAX_ABBREVIATION = 24  # characters
+MAX_ADDRESS = 80  # characters before a question mark that are searched for a web address
+MAX_GRAPHEME = 64  # code points that are drawn as one character
+VIRAMA_CLASS = 9  # the Unicode combining class of signs that join a consonant to the next
 
-# Marks that end a sentence by themselves, and marks that do so only before white space and a beginning.
+# Marks that always end a sentence, and marks that do so only before white space and the start of a sentence.
 _STOPS = "。！？｡‼⁇⁈⁉।॥؟۔։።፧។៕။༎"
 _MARKS = _STOPS + ".!?．…\u037e"
 _CLOSERS = r"\"'”’」』）】》〉〕］｝)\]}›»"
-# Some quotation marks open in one language and close in another: „Ja.“ and » Ja. «; what follows them tells.
+# Some quotation marks open in one language and close in another, as in „Ja.“ and » Ja. «. The next character decides.
 _END = re.compile(
     rf"(?P<run>[{_MARKS}]+)"
     rf"(?P<close>(?:[{_CLOSERS}]|[“‘«](?=[\s,;，；{_MARKS}]|$)|[ \xa0\u202f](?:»(?!\w)|[”\"](?=\s|$)))*)"
@@ -28,29 +28,29 @@ _END = re.compile(
 )
 _STOP = re.compile(f"[{_STOPS}]")
 _SPACE = re.compile(r"\s*")
-_WORDY = re.compile(r"[^\W_]")
+_WORD_CHARACTER = re.compile(r"[^\W_]")
 _CJK = letters("Han", "Hiragana", "Katakana")
-_UNMARKED = letters("Thai", "Lao")  # no full stops: a dot is part of an abbreviation
+_WITHOUT_STOPS = letters("Thai", "Lao")  # these scripts have no full stop: a dot is part of an abbreviation
 _OPENING = re.compile(r"[\"'“‘«‹„‚「『（(【\[{<¿¡*_#>•·–—-]*[ \xa0\u202f]?")
-# What goes on with a sentence wherever it stands. A straight quotation mark may open as well.
-_GOES_ON = frozenset(f",;:，；：、·・%‰～~{_MARKS}{_CLOSERS}") - frozenset("\\\"'")
+# Characters that continue a sentence. Straight quotation marks are not among them, because they may open one.
+_CONTINUING = frozenset(f",;:，；：、·・%‰～~{_MARKS}{_CLOSERS}") - frozenset("\\\"'")
 _LOWER_BEGINNING = re.compile(r"[a-z](?:[A-Z]|\)\s)")  # iPhone, and the items of a list: a) b)
 _DASHES = frozenset("-–—―─")
 
 _PAIRS = dict(zip("“‘「『（(【《〈〔［｛[{«‹„", "”’」』）)】》〉〕］｝]}»›“", strict=True))
 _OPENERS = {closer: opener for opener, closer in _PAIRS.items() if opener != "„"}
 _BRACKETS = re.compile("[“”‘「」『』（）()【】《》〈〉〔〕［］｛｝\\[\\]{}«»‹›„]|’(?![a-zA-Z])")
-_DOUBLE = re.compile('[“”"]')
+_DOUBLE_QUOTES = re.compile('[“”"]')
 _TITLES = frozenset("》〉")
 _QUOTES = frozenset("\"'”’」』“‘»«›")
 
-# After a quotation: who said it, at the end of a clause (“……。”他说。), or words that no sentence begins with.
+# After a quotation: the speaker at the end of a clause (“……。”他说。), or words that no sentence begins with.
 _ATTRIBUTION = re.compile(
     r"[^。！？!?，；：“”「」\s]{0,30}?"
     r"(?:说|說|(?<![知报報])道|问|問|答|喊|叫|表示|称|稱|指出|强调|強調|补充|補充|解释|解釋|回应|回應|写道|寫道)"
     r"(?:[。！？…；]|，[“「])"
 )
-_SAID = re.compile(
+_SPEAKER = re.compile(
     r"(?:[A-Z][\w.'’-]{0,40}+ ){1,4}"
     r"(?:said|says|asked|asks|replied|answered|shouted|cried|whispered|added|called|yelled|"
     r"muttered|murmured|told|explained|repeated|continued|insisted|agreed|demanded|wondered|warned|sighed|laughed)\b"
@@ -62,29 +62,29 @@ _CONTINUATION = re.compile(
 )
 
 
-def _words(written: str) -> frozenset[str]:
-    return frozenset(written.split())
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
 
 
-# Abbreviations as they are written, without the last full stop. No sentence ends in the first kind; the second ends
-# one only before a word that often begins one; the third is an abbreviation only before a number.
-_NEVER = _words(
+# Abbreviations without their last full stop. The first kind never ends a sentence. The second kind ends one only before
+# a word that often begins a sentence. The third kind is an abbreviation only before a number.
+_NEVER_FINAL = _words(
     "Mr Mrs Ms Messrs Mx Dr Drs Prof Rev Fr Hon Gen Col Capt Lt Sgt Maj Adm Sen Rep Gov Pres Supt Insp "
     "vs v cf e.g i.e eg ie viz approx ca c resp incl "
     "z.B d.h u.a s.o s.u bzw vgl ggf evtl sog inkl Hr Fr Frl Dipl Ing "
     "M MM Mme Mlle Mgr p.ex Sra Srta Sres Dña Ud Uds Vd p.ej Sig Dott Avv Exmo Drª "
     "жа т.е т.к напр डॉ प्रो श्री"
 )
-_SELDOM = _words(
+_SELDOM_FINAL = _words(
     "etc al Inc Ltd Co Corp Bros Jr Sr St Ste Mt Ft Ave Blvd Rd Dept Univ Assn Est Ph.D M.Sc B.Sc D.Phil "
     "Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues Wed Thu Thur Thurs Fri min max "
     "usw Str Tel GmbH Abt tel av EE.UU FF.AA S.A гг г ул стр тыс млн млрд"
 )
-_NUMBERED = _words(
+_BEFORE_NUMBER = _words(
     "No Nos Nr Fig Figs Vol Vols Ch Chap Sec Sect Art Arts Eq Eqs Tab Abb Abs Kap Bd Aufl Op p pp ch vol no nr fig "
     "art sec ed cap núm pág págs vers"
 )
-_BEGINNERS = _words(
+_FIRST_WORDS = _words(
     "The This That These Those It Its He She They We You I In On At As But And Or So If When While After Before Since "
     "For From With Then There Their His Her Our My Your What Why How Who Where However Although Though Some Many Most "
     "Not No Yes By To Also Now Here All Both Each Every An A "
@@ -93,274 +93,278 @@ _BEGINNERS = _words(
 )
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
 _NOT_WORD = re.compile(r"[^\w.=/@]")
-_NO_LETTERS = re.compile(r"[^\w\s]*\s?")
-_NEXT_WORD = re.compile(_NO_LETTERS.pattern + r"\w*\.?")
-_NUMERAL = re.compile(r"\d|[IVXLC]{2,}\b|[VX]\b")  # "No. I" is an answer
+_PUNCTUATION = re.compile(r"[^\w\s]*\s?")
+_NEXT_WORD = re.compile(_PUNCTUATION.pattern + r"\w*\.?")
+_NUMERAL = re.compile(r"\d|[IVXLC]{2,}\b|[VX]\b")  # but not "No. I", which ends a sentence
 _ENUMERATION = re.compile(
     r"[(\[（]?(?:\d{1,3}(?:\.\d{1,3}){0,4}|[A-Za-zА-Яа-я]|[ivxIVX]{1,5}|[一二三四五六七八九十]{1,3})[)\]）]?"
 )
 _NOT_ADDRESS = re.compile(r"[^!-~]")
-# "am 3. Oktober", "der 2. Weltkrieg": German writes ordinals so, before nouns that have capitals.
+# "am 3. Oktober", "der 2. Weltkrieg": German ordinals end in a dot and stand before capitalised nouns.
 _GERMAN_ORDINAL = re.compile(
     r"(?:\b(?:[Aa]m|[Dd](?:er|ie|as|en|em|es)|[Vv]om|[Zz]u[mr]|[Ii]m|[Bb]eim|[Ss]eit|[Bb]is|[Aa]b) \d{1,2})\Z"
 )
 _GERMAN_MONTHS = _words("Januar Jänner Februar März April Mai Juni Juli August September Oktober November Dezember")
 
-# Where a long sentence is cut, best first: after what ends a part, after a comma, at white space. Each pattern comes
-# twice: the first finds the last such place of a stretch.
-_PLACES = [
-    (re.compile(f"(?s:.*)(?:{place})"), re.compile(place))
-    for place in (
+# Where a long sentence is cut, best first: after a strong mark, after a comma, at white space. Each pattern comes
+# twice: the first of the two finds the last match in a range.
+_CUT_PATTERNS = [
+    (re.compile(f"(?s:.*)(?:{pattern})"), re.compile(pattern))
+    for pattern in (
         rf"[{_STOPS}；؛][{_CLOSERS}]*|[.!?…;][{_CLOSERS}]*(?=\s)",
         r"[，、：،፣၊།—]|[,:](?=\s)",
         r"\s(?=\S)",
     )
 ]
-# Drawn with what is before them, besides marks: joiners, skin tones, tags, parts of Hangul syllables, Thai and Lao am.
+# Code points besides combining marks that are drawn together with the one before: joiners, skin tones, tags, parts of
+# Hangul syllables, Thai and Lao am.
 _EXTENDING = re.compile("[\u200c\u200d\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\u1160-\u11ff\u0e33\u0eb3\uff9e\uff9f]")
 _FLAGS = re.compile(r"[\U0001f1e6-\U0001f1ff]+\Z")
 _LATIN = re.compile(f"[!-~{LETTERS['Latin']}]")
-_APART = re.compile("[\u0e00-\u109f\u1780-\u17ff]")
+_SPACED_SENTENCES = re.compile("[\u0e00-\u109f\u1780-\u17ff]")
 
 
-class Sentence(NamedTuple):
-    """A sentence without white space at either end, and the white space that followed it."""
+class SentenceSpan(NamedTuple):
+    """A sentence without white space at its ends, and the white space after it."""
 
     text: str
     after: str
 
 
-class Line(NamedTuple):
-    """Leading white space and the sentences; all of it, one after another, is the line."""
+class SplitLine(NamedTuple):
+    """The leading white space of a line and its sentences; joined together they are the line."""
 
     before: str
-    sentences: list[Sentence]
+    sentences: list[SentenceSpan]
 
 
-def split(line: str) -> Line:
-    """The sentences of a line; white space that ends it belongs to the last one. Never loses a character.
+def split_sentences(line: str) -> SplitLine:
+    """Split a line into sentences. No character is lost; white space at the end belongs to the last sentence.
 
-    A mark that ends a sentence takes the quotation marks and brackets that close after it. In a quotation or bracket of
-    at most `QUOTED` characters nothing is split. What has no letter and no digit goes to a neighbour.
+    Closing quotation marks and brackets after the mark that ends a sentence belong to that sentence. A quotation or
+    bracket of at most `MAX_QUOTATION` characters is not split. Text without a letter or digit joins a neighbour.
     """
-    text = _turn_quotes(line.rstrip())
+    text = _curl_quotes(line.rstrip())
     start = len(line) - len(line.lstrip())
     if start >= len(text):
-        return Line(line, [])
+        return SplitLine(line, [])
     before, sentences = line[:start], []
     pairs = _Pairs(text)
-    wordy = _WORDY.search(text, start)
+    word = _WORD_CHARACTER.search(text, start)
     for mark in _END.finditer(text, start):
-        begin = _past(_SPACE, text, mark.end())
-        if wordy is None or wordy.start() >= mark.start() or begin == len(text):
+        next_start = _skip(_SPACE, text, mark.end())
+        if word is None or word.start() >= mark.start() or next_start == len(text):
             continue
-        if pairs.enclose(mark.end()) or not _ends(text, start, mark, begin, pairs):
+        if pairs.enclose(mark.end()) or not _is_end(text, start, mark, next_start, pairs):
             continue
-        wordy = _WORDY.search(text, begin)
-        if wordy is None:
+        word = _WORD_CHARACTER.search(text, next_start)
+        if word is None:
             break
-        sentences.append(Sentence(line[start : mark.end()], line[mark.end() : begin]))
-        start = begin
-    return Line(before, [*sentences, Sentence(line[start : len(text)], line[len(text) :])])
+        sentences.append(SentenceSpan(line[start : mark.end()], line[mark.end() : next_start]))
+        start = next_start
+    return SplitLine(before, [*sentences, SentenceSpan(line[start : len(text)], line[len(text) :])])
 
 
-def _turn_quotes(text: str) -> str:
-    """The text with its straight quotation marks turned the way they face, where that can be told."""
+def _curl_quotes(text: str) -> str:
+    """Replace straight quotation marks by opening or closing ones where the direction can be determined."""
     if '"' not in text:
         return text
-    turned = list(text)
-    opened = curly = False  # whether a straight one waits for its end, and whether a curly one does
-    for found in _DOUBLE.finditer(text):
-        at, char = found.start(), found[0]
+    characters = list(text)
+    is_straight_open = is_curly_open = False
+    for match in _DOUBLE_QUOTES.finditer(text):
+        at, char = match.start(), match[0]
         if char != '"':
-            curly = char == "“"
+            is_curly_open = char == "“"
             continue
         left, right = text[at - 1 : at].strip(), text[at + 1 : at + 2].strip()
-        if (opened and (left or not right)) or (curly and left and left in _MARKS):
-            turned[at] = "”"
-            opened = curly = False
+        if (is_straight_open and (left or not right)) or (is_curly_open and left and left in _MARKS):
+            characters[at] = "”"
+            is_straight_open = is_curly_open = False
         elif right:
-            turned[at] = "“"
-            opened = True
-    return "".join(turned)
+            characters[at] = "“"
+            is_straight_open = True
+    return "".join(characters)
 
 
 class _Pairs:
-    """The quotation marks and brackets of a text that belong together; asked from left to right."""
+    """The matching quotation marks and brackets of a text; `enclose` must be called from left to right."""
 
     def __init__(self, text: str) -> None:
-        self.opened: dict[int, int] = {}  # where each closing one was opened
-        waiting: defaultdict[str, list[int]] = defaultdict(list)
-        for found in _BRACKETS.finditer(text):
-            at, char = found.start(), found[0]
-            opener = "„" if char == "“" and waiting["„"] else _OPENERS.get(char)
+        self.openings: dict[int, int] = {}  # the position of the opening mark for that of each closing mark
+        unclosed: defaultdict[str, list[int]] = defaultdict(list)
+        for match in _BRACKETS.finditer(text):
+            at, char = match.start(), match[0]
+            opener = "„" if char == "“" and unclosed["„"] else _OPENERS.get(char)
             if opener is None:
-                waiting[char].append(at)
-            elif waiting[opener]:
-                self.opened[at] = waiting[opener].pop()
-        self._short = sorted((begin, end) for end, begin in self.opened.items() if end - begin <= QUOTED)
+                unclosed[char].append(at)
+            elif unclosed[opener]:
+                self.openings[at] = unclosed[opener].pop()
+        self._short_pairs = sorted((begin, end) for end, begin in self.openings.items() if end - begin <= MAX_QUOTATION)
         self._next = 0
-        self._furthest = -1
+        self._last_end = -1
 
-    def enclose(self, place: int) -> bool:
-        """Whether a short pair opens before this place and closes behind it. Places must not go back."""
-        while self._next < len(self._short) and self._short[self._next][0] < place:
-            self._furthest = max(self._furthest, self._short[self._next][1])
+    def enclose(self, position: int) -> bool:
+        """Return whether a short pair encloses a position. Positions must not decrease from call to call."""
+        while self._next < len(self._short_pairs) and self._short_pairs[self._next][0] < position:
+            self._last_end = max(self._last_end, self._short_pairs[self._next][1])
             self._next += 1
-        return self._furthest >= place
+        return self._last_end >= position
 
 
-def _ends(text: str, start: int, mark: re.Match[str], begin: int, pairs: _Pairs) -> bool:
-    """Whether a sentence that began at `start` ends with this mark, where `begin` is what comes next."""
+def _is_end(text: str, start: int, mark: re.Match[str], begin: int, pairs: _Pairs) -> bool:
+    """Return whether a sentence that starts at `start` ends with a mark; `begin` is where the next one would start."""
     run, first = mark["run"], text[begin]
-    spaced = begin > mark.end()
-    if first in _GOES_ON or (first in _DASHES and not spaced):
+    has_space = begin > mark.end()
+    if first in _CONTINUING or (first in _DASHES and not has_space):
         return False
-    if mark["close"] and not _ends_closed(text, start, mark, begin, pairs):
+    if mark["close"] and not _is_end_closed(text, start, mark, begin, pairs):
         return False
     if _STOP.search(run):
         return True
     ellipsis = run == "…" or (len(run) > 1 and not run.strip(".…"))
-    if not spaced:
-        return _ends_unspaced(text, mark, begin, ellipsis)
-    if run in ".．" and not mark["close"] and _abbreviated(text, start, mark.start(), begin):
+    if not has_space:
+        return _is_end_unspaced(text, mark, begin, ellipsis)
+    if run in ".．" and not mark["close"] and _is_abbreviation(text, start, mark.start(), begin):
         return False
-    return _begins(text, begin, ellipsis)
+    return _is_start(text, begin, ellipsis)
 
 
-def _ends_closed(text: str, start: int, mark: re.Match[str], begin: int, pairs: _Pairs) -> bool:
-    """Whether a sentence may end where a quotation or bracket has closed after the mark.
+def _is_end_closed(text: str, start: int, mark: re.Match[str], begin: int, pairs: _Pairs) -> bool:
+    """Return whether a sentence may end after a quotation or bracket that closes after the mark.
 
-    A bracket is a sentence of its own where it opened as one; a title, 《……？》, never is. A quotation before Chinese
-    or Japanese ends the sentence, unless what follows says who spoke or begins with a word that begins no sentence,
-    or the quotation is a mere word of its sentence: 一声“救命！”.
+    A bracket is a sentence of its own if it opened at the start of a sentence; a title, 《……？》, never is. A quotation
+    before Chinese or Japanese ends the sentence, with three exceptions: the text after it names the speaker, or begins
+    with a word that begins no sentence, or the quotation is a word of its sentence, as in 一声“救命！”.
     """
     last = mark.end("close") - 1
-    opened = pairs.opened.get(last)
+    opening = pairs.openings.get(last)
     if text[last] in _TITLES:
         return False
     if text[last] not in _QUOTES:
-        return opened is None or opened <= start
+        return opening is None or opening <= start
     if not _CJK.match(text, begin):
-        return not _SAID.match(text, begin)
+        return not _SPEAKER.match(text, begin)
     if _CONTINUATION.match(text, begin):
         return False
-    if opened is None or opened <= start:
+    if opening is None or opening <= start:
         return not _ATTRIBUTION.match(text, begin)
-    return "。" in mark["run"] or not _CJK.match(text, opened - 1)
+    return "。" in mark["run"] or not _CJK.match(text, opening - 1)
 
 
-def _ends_unspaced(text: str, mark: re.Match[str], begin: int, ellipsis: bool) -> bool:
-    """Whether a mark of Western writing ends a sentence of Chinese or Japanese, which goes on without a space."""
+def _is_end_unspaced(text: str, mark: re.Match[str], begin: int, ellipsis: bool) -> bool:
+    """Return whether a Western mark without a space after it ends a sentence of Chinese or Japanese."""
     at = mark.start()
     if not (_CJK.match(text, begin) or text[begin] in "“「『《（【"):
         return False
     if ellipsis:
-        hesitant = at < 2 or not _CJK.fullmatch(text, at - 2, at) or text[at - 1] == text[begin]
-        return not hesitant and not _CONTINUATION.match(text, begin)
-    # A dot stands between the parts of foreign names, a question mark in addresses.
-    address = "/" in _NOT_ADDRESS.split(text[max(at - ADDRESS, 0) : at])[-1]
-    return mark["run"].strip(".．") != "" and not address
+        is_hesitation = at < 2 or not _CJK.fullmatch(text, at - 2, at) or text[at - 1] == text[begin]
+        return not is_hesitation and not _CONTINUATION.match(text, begin)
+    # A dot also separates the parts of foreign names, and a question mark is part of web addresses.
+    is_address = "/" in _NOT_ADDRESS.split(text[max(at - MAX_ADDRESS, 0) : at])[-1]
+    return mark["run"].strip(".．") != "" and not is_address
 
 
-def _begins(text: str, begin: int, ellipsis: bool) -> bool:
-    """Whether a sentence may begin here, after white space."""
-    at = _past(_OPENING, text, begin)
+def _is_start(text: str, begin: int, ellipsis: bool) -> bool:
+    """Return whether a sentence may start at a position after white space."""
+    at = _skip(_OPENING, text, begin)
     first = text[at : at + 1]
-    if first != first.title():  # lower case, but for Georgian, which is so called and has no capitals
+    if (
+        first != first.title()
+    ):  # lower case; Georgian letters count as lower case but have no capitals, so they are accepted
         return _LOWER_BEGINNING.match(text, at) is not None and not ellipsis
-    return first.isalpha() if ellipsis else first != "" and first not in _GOES_ON
+    return first.isalpha() if ellipsis else first != "" and first not in _CONTINUING
 
 
-def _abbreviated(text: str, start: int, dot: int, begin: int) -> bool:
-    """Whether a full stop belongs to an abbreviation, an initial, an ordinal or the number of an item."""
-    near = text[max(start, dot - WORD) : dot]
-    if dot - start <= WORD and _ENUMERATION.fullmatch(near):
+def _is_abbreviation(text: str, start: int, dot: int, begin: int) -> bool:
+    """Return whether a full stop belongs to an abbreviation, an initial, an ordinal or the number of a list item."""
+    before = text[max(start, dot - MAX_ABBREVIATION) : dot]
+    if dot - start <= MAX_ABBREVIATION and _ENUMERATION.fullmatch(before):
         return True
-    word = _NOT_WORD.split(near)[-1].lstrip(".")
-    following = text[_past(_NO_LETTERS, text, begin) : _past(_NEXT_WORD, text, begin)]
-    if word in _NEVER or _UNMARKED.match(word):
+    word = _NOT_WORD.split(before)[-1].lstrip(".")
+    following = text[_skip(_PUNCTUATION, text, begin) : _skip(_NEXT_WORD, text, begin)]
+    if word in _NEVER_FINAL or _WITHOUT_STOPS.match(word):
         return True
-    if word in _NUMBERED:
+    if word in _BEFORE_NUMBER:
         return bool(_NUMERAL.match(following))
     if word.isdecimal():
-        return (following in _GERMAN_MONTHS and len(word) <= 2) or bool(_GERMAN_ORDINAL.search(near))
-    initial = len(word) == 1 and word.isalpha() and not _CJK.match(word)
-    if word in _SELDOM or initial or _DOTTED.fullmatch(word):
-        return following not in _BEGINNERS
+        return (following in _GERMAN_MONTHS and len(word) <= 2) or bool(_GERMAN_ORDINAL.search(before))
+    is_initial = len(word) == 1 and word.isalpha() and not _CJK.match(word)
+    if word in _SELDOM_FINAL or is_initial or _DOTTED.fullmatch(word):
+        return following not in _FIRST_WORDS
     return False
 
 
-def _past(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """Where a match that begins here ends; here, if there is none."""
-    found = pattern.match(text, at)
-    return found.end() if found else at
+def _skip(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """Return where the match at a position ends, or the position itself if there is none."""
+    match = pattern.match(text, at)
+    return match.end() if match else at
 
 
 def is_spaced(language: str) -> bool:
-    """Whether a language puts spaces between words; one that is not known is taken to."""
+    """Return whether a language puts spaces between words; an unknown language counts as one that does."""
     scripts = SCRIPTS.get(re.split("[-_]", language.lower())[0], ("Latin",))
     return any(script not in UNSPACED for script in scripts)
 
 
-def rejoin(line: Line, translations: Sequence[str], spaced: bool) -> str:
-    """The layout of a line with its sentences replaced; `spaced` is whether the language they are in puts spaces.
+def rejoin(line: SplitLine, translations: Sequence[str], spaced: bool) -> str:
+    """Return a line with its sentences replaced by translations; `spaced`: their language puts spaces between words.
 
-    The white space at both ends stays, and so does what says more than "next sentence" between two: several spaces, a
-    tab. Elsewhere two sentences have a space between them in a language with spaces. In one without they have none,
-    except that a space stays between two that are Latin, and that Thai and its neighbours part sentences by spaces.
+    White space at both ends of the line stays, and so does white space between sentences other than a single space.
+    Otherwise two sentences have a space between them in a language with spaces, and none in one without, except that a
+    space stays between two Latin sentences, and that Thai, Lao, Khmer and Burmese put spaces between sentences.
     """
     pieces = [line.before]
     for index, (sentence, translation) in enumerate(zip(line.sentences, translations, strict=True)):
         pieces.append(translation)
         if sentence.after not in ("", " ") or index == len(translations) - 1:
             pieces.append(sentence.after)
-        elif translation and (spaced or _set_apart(translation, translations[index + 1], sentence.after)):
+        elif translation and (spaced or _needs_space(translation, translations[index + 1], sentence.after)):
             pieces.append(" ")
     return "".join(pieces)
 
 
-def _set_apart(left: str, right: str, after: str) -> bool:
-    """Whether two sentences of a language without spaces have one between them all the same."""
-    # Thai, Lao, Khmer, Burmese and Tibetan have no spaces between words, but between clauses and sentences.
-    if _APART.match(left[-1:]) or _APART.match(right[:1]):
+def _needs_space(left: str, right: str, after: str) -> bool:
+    """Return whether two sentences of a language without spaces between words still have one between them."""
+    # Thai, Lao, Khmer, Burmese and Tibetan have spaces between clauses and sentences only.
+    if _SPACED_SENTENCES.match(left[-1:]) or _SPACED_SENTENCES.match(right[:1]):
         return True
     return after == " " and bool(_LATIN.match(left[-1:]) and _LATIN.match(right[:1]))
 
 
-def cut(sentence: str, fits: Callable[[str], bool]) -> list[str]:
-    """Pieces that fit, of a sentence that does not: its halves, and the halves of those that do not fit.
+def cut_to_fit(sentence: str, fits: Callable[[str], bool]) -> list[str]:
+    """Cut a sentence in two, and its halves again, until every piece fits.
 
-    A half ends at the place nearest to the middle: in the middle half of the text after the strongest punctuation
-    there is, else at any white space, else between two characters. White space goes with what is before it. Where a
-    single character does not fit, it is a piece all the same.
+    A cut is as near to the middle as possible: within the middle half of the text after the strongest punctuation,
+    else at any white space, else between two characters. White space belongs to the piece before it. A single
+    character is a piece even if it does not fit.
     """
     if len(sentence) < 2 or fits(sentence):
         return [sentence]
-    at = _place(sentence)
-    return [*cut(sentence[:at], fits), *cut(sentence[at:], fits)]
+    at = _cut_position(sentence)
+    return [*cut_to_fit(sentence[:at], fits), *cut_to_fit(sentence[at:], fits)]
 
 
-def _place(text: str) -> int:
-    """Where a text of two characters or more is best cut in two."""
+def _cut_position(text: str) -> int:
+    """Return the best position to cut a text of two or more characters in two."""
     middle, quarter = len(text) // 2, len(text) // 4
-    for (last, first), reach in zip(_PLACES, (quarter, quarter, middle), strict=True):
-        found = last.match(text, middle - reach, middle + 1), first.search(text, middle, len(text) - middle + reach)
-        # White space is left behind, so that the next piece begins with a word.
-        places = [_past(_SPACE, text, match.end()) for match in found if match]
-        inner = [place for place in places if 0 < place < len(text)]
+    for (last, first), distance in zip(_CUT_PATTERNS, (quarter, quarter, middle), strict=True):
+        before = last.match(text, middle - distance, middle + 1)
+        after = first.search(text, middle, len(text) - middle + distance)
+        # White space stays with the first piece, so that the next one begins with a word.
+        positions = [_skip(_SPACE, text, match.end()) for match in (before, after) if match]
+        inner = [position for position in positions if 0 < position < len(text)]
         if inner:
-            return min(inner, key=lambda place: abs(place - middle))
-    nearby = (at for step in range(GRAPHEME) for at in (middle - step, middle + step) if 0 < at < len(text))
-    return next((at for at in nearby if not _joined(text, at)), middle)
+            return min(inner, key=lambda position: abs(position - middle))
+    nearby = (at for step in range(MAX_GRAPHEME) for at in (middle - step, middle + step) if 0 < at < len(text))
+    return next((at for at in nearby if not _is_grapheme(text, at)), middle)
 
 
-def _joined(text: str, at: int) -> bool:
-    """Whether the characters on both sides of a place are drawn as one: a letter and its accent, an emoji, a flag."""
+def _is_grapheme(text: str, at: int) -> bool:
+    """Return whether the code points on both sides of a position are drawn as one: an accent, an emoji, a flag."""
     before, after = text[at - 1], text[at]
     if unicodedata.category(after)[0] == "M" or _EXTENDING.match(after) or before + after == "\r\n":
         return True
-    if before == "\u200d" or unicodedata.combining(before) == VIRAMA:
+    if before == "\u200d" or unicodedata.combining(before) == VIRAMA_CLASS:
         return True
-    flags = _FLAGS.search(text, max(0, at - 2 * GRAPHEME), at) if _FLAGS.match(after) else None
+    flags = _FLAGS.search(text, max(0, at - 2 * MAX_GRAPHEME), at) if _FLAGS.match(after) else None
     return flags is not None and len(flags[0]) % 2 == 1

@@ -60,8 +60,10 @@ class Preparation:
                 if first is None:
                     raise DataError("corpus: every pair is in the dev or test sets", "name other sets with --dev")
                 learned = train_tokenizer(chain([first], texts), config)
-            if learned.fold:
-                self.display.say(f"{len(learned.fold):,} characters are read as their simplified or plain forms")
+            if learned.character_map:
+                self.display.say(
+                    f"{len(learned.character_map):,} characters are read as their simplified or plain forms"
+                )
             with files.atomic_write(path) as file:
                 file.write(learned.to_json().encode())
         return Tokenizer.load(path)
