@@ -26,10 +26,12 @@ from sixfold import recipe as recipes
 from sixfold.config import Filter
 from sixfold.errors import ConfigError
 from sixfold.recipe import CorpusConfig, Recipe
+from sixfold.tasks import translation
 from sixfold.training import run
 from sixfold.training.display import Display
 from sixfold.training.interrupt import Interrupt
 from sixfold.training.run_folder import claim
+from sixfold.training.translation_inputs import find, prepare_inputs
 
 RECIPE = Path(__file__).parents[1] / "recipes" / "zh-en.toml"
 
@@ -128,7 +130,7 @@ def main() -> None:
             (out / "data").symlink_to(shared.absolute())
         with wait_for_lock(args.work):  # variants with the same corpora share the cleaned and tokenised data
             device = run.choose_device(args.device)
-            run.make_ready(recipe, find(recipe, args.data), args.work, {}, device, Display(Interrupt()))
+            prepare_inputs(recipe, find(recipe, args.data), args.work, {}, device, Display(Interrupt()))
         if args.prepare:
             continue
         scores = run.begin_run(make, args.data, out, args.device).scores

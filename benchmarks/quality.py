@@ -30,8 +30,10 @@ from sixfold import recipe as recipes
 from sixfold.config import ModelConfig
 from sixfold.data.batching import rows_of_epoch
 from sixfold.interop.huggingface import load_folder
+from sixfold.model.precision import library_settings
 from sixfold.model.transformer import EncoderDecoder, build, load_weights
 from sixfold.recipe import Recipe
+from sixfold.tasks.translation import DevSet, TranslationValidator
 from sixfold.training.display import Display
 from sixfold.training.interrupt import Interrupt
 from sixfold.training.run import make_ready
@@ -76,25 +78,25 @@ class Pairs(torch.utils.data.Dataset):
         return len(self.rows)
 
     def __getitem__(self, index: int) -> dict:
-        return example(self.store, int(self.rows[index]), self.shape)
+        return example(self.examples, int(self.rows[index]), self.shape)
 
 
 def train_peer(
-    ready: Ready, seconds: float, args: argparse.Namespace, device: torch.device
+    inputs: TrainingInputs, seconds: float, args: argparse.Namespace, device: torch.device
 ) -> tuple[EncoderDecoder, ModelConfig, dict[str, float]]:
     """Train a new MarianMTModel with Seq2SeqTrainer for `seconds`; return it as our model, its shape and its cost."""
     import transformers
 
-    shape = replace(ready.config.model, norm_position="post", position_layout="halves")
-    rate = peer_rate(ready, shape, args, device)
+    shape = replace(inputs.config.model, norm_position="post", position_layout="halves")
+    rate = peer_rate(inputs, shape, args, device)
     steps = max(2, int(seconds * rate * 0.98))
     model = new_marian(shape)
     trainer = make_trainer(model, ready, shape, steps, args, device)
     clock = Clock(seconds)
     trainer.add_callback(clock.callback(transformers.TrainerCallback))
     trainer.train()
-    pairs = clock.steps * peer_batch(ready, args) * args.peer_together
-    tokens = int(pairs * ready.store.lengths()[1].mean())
+    pairs = clock.steps * peer_batch(inputs, args) * args.peer_together
+    tokens = int(pairs * inputs.examples.lengths()["target"].mean())
     folder = args.work / "peer"
     model.save_pretrained(folder)
     file = load_folder(folder)
@@ -163,15 +165,15 @@ def peer_batch(ready: Ready, args: argparse.Namespace) -> int:
 
 
 def make_trainer(
-    model: Any, ready: Ready, shape: ModelConfig, steps: int, args: argparse.Namespace, device: torch.device
+    model: Any, inputs: TrainingInputs, shape: ModelConfig, steps: int, args: argparse.Namespace, device: torch.device
 ) -> Any:
     import transformers
     from transformers.trainer_pt_utils import LengthGroupedSampler
 
-    data = Pairs(ready.store, shape, ready.config.training.seed, 1)
-    lengths = ready.store.lengths()[0][data.rows].tolist()
+    data = Pairs(inputs.examples, shape, inputs.config.training.seed, 1)
+    lengths = inputs.examples.lengths()["source"][data.rows].tolist()
     fast = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=ready.tokenizer.rust, pad_token="<pad>", eos_token="<eos>"
+        tokenizer_object=inputs.tokenizer.rust, pad_token="<pad>", eos_token="<eos>"
     )
     batch = peer_batch(ready, args)
     settings = {
@@ -199,9 +201,12 @@ def make_trainer(
     )  # fmt: skip
 
 
-def scores(model: EncoderDecoder, shape: ModelConfig, ready: Ready, dev: tuple[TextSet, ...]) -> dict[str, float]:
-    validator = Validator(model, shape, ready.tokenizer, ready.config.training)
-    return {texts.name: validator.score(texts, beam=4)[0].bleu for texts in dev}
+def scores(
+    model: EncoderDecoder, shape: ModelConfig, inputs: TrainingInputs, dev: tuple[DevSet, ...]
+) -> dict[str, float]:
+    """Return the BLEU of a model on each dev set."""
+    validator = TranslationValidator(model, shape, inputs.tokenizer, inputs.config.training, SINGLE_PROCESS)
+    return {dev_set.name: validator.score(dev_set, beam=4)[0].bleu for dev_set in dev}
 
 
 def main() -> None:
@@ -229,20 +234,21 @@ def compare(args: argparse.Namespace) -> None:
     args.work.mkdir(parents=True, exist_ok=True)
     recipe = adapt_recipe(recipes.load(args.recipe), args)
     display = Display(Interrupt())
-    ready = make_ready(recipe, find(recipe, args.data), args.work, {}, device, display)
-    dev = tuple(texts.first(20) for texts in ready.dev) if args.small else ready.dev
-    sitting, seconds = train_ours(ready, args, device, display)
-    sitting.validator.take(sitting.state.kept_weights)
-    shape = ready.config.model
-    result: dict[str, Any] = {"ours": scores(sitting.validator.model, shape, ready, dev)}
-    result["ours"] |= {"seconds": seconds, "steps": sitting.state.step, "tokens": sitting.progress.tokens}
+    inputs = prepare_inputs(recipe, find(recipe, args.data), args.work, {}, device, display)
+    dev_count = len(recipe.dev) * (1 + inputs.config.data.both_ways) or len(inputs.dev)
+    dev = tuple(dev_set.first(20) if args.small else dev_set for dev_set in inputs.final_sets[:dev_count])
+    session, seconds = train_sixfold(inputs, args, device, display)
+    session.validator.load(session.state.kept_weights)
+    shape = inputs.config.model
+    result: dict[str, Any] = {"ours": scores(session.validator.model, shape, inputs, dev)}
+    result["ours"] |= {"seconds": seconds, "steps": session.state.step, "tokens": session.progress.tokens}
     print(json.dumps(result), flush=True)
     if args.out:
-        sitting.save_model(args.out.with_suffix(".safetensors"))
-    del sitting
+        session.save_model(args.out.with_suffix(".safetensors"))
+    del session
     torch.cuda.empty_cache()
-    peer, peer_shape, cost = train_peer(ready, seconds, args, device)
-    result["peer"] = scores(peer, peer_shape, ready, dev) | cost
+    peer, peer_shape, cost = train_peer(inputs, seconds, args, device)
+    result["peer"] = scores(peer, peer_shape, inputs, dev) | cost
     print(f"{'':12} {'ours':>9} {'HF':>9}")
     for name in result["ours"]:
         print(f"{name:12} {result['ours'][name]:9,.2f} {result['peer'][name]:9,.2f}")

@@ -16,7 +16,7 @@ import json
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,6 +33,9 @@ from sixfold.config import ModelConfig, TrainingConfig
 from sixfold.data.loader import Loader, Order
 from sixfold.model.transformer import build
 from sixfold.presets import preset
+from sixfold.tasks.loss import TokenLoss
+from sixfold.tasks.task import Batch
+from sixfold.tasks.translation import TranslationBatch, TranslationTask
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.training.display import Display
 from sixfold.training.interrupt import Interrupt
@@ -50,7 +53,7 @@ def make_data(args: argparse.Namespace, device: torch.device) -> Ready:
     recipe = recipes.load(args.recipe)
     if args.small:
         recipe = replace(recipe, corpus=recipe.corpus[-2:], settings={**recipe.settings, "tokenizer": {"vocab": 2000}})
-    return make_ready(recipe, find(recipe, args.data), args.work, {}, device, Display(Interrupt()))
+    return prepare_inputs(recipe, find(recipe, args.data), args.work, {}, device, Display(Interrupt()))
 
 
 def tokens_per_second(steps: Iterator[int], count: int, device: torch.device) -> float:
@@ -74,7 +77,8 @@ def sixfold_steps(shape: ModelConfig, config: TrainingConfig, batches: object, d
 def synthetic(shape: ModelConfig, rows: int, length: int) -> Iterator[list[Batch]]:
     """Yield the same full batch of random tokens forever."""
     ids = torch.randint(4, shape.vocab, (3, rows, length))
-    batch = Batch((ids[0], ids[1], None), torch.arange(rows * length), ids[2].flatten())
+    positions = torch.arange(rows * length)
+    batch = TranslationBatch(source=ids[0], target=ids[1], labels=ids[2].flatten(), label_positions=positions)
     while True:
         yield [batch]
 
@@ -130,7 +134,7 @@ def sentences(store: Store, shape: ModelConfig, tokens: int, grouped: bool) -> I
         else:
             batches = [np.array(generator.sample(range(len(store)), rows_per_batch))]
         for rows in batches:
-            yield [example(store, int(row), shape) for row in rows]
+            yield [example(examples, int(row), shape) for row in rows]
 
 
 def example(store: Store, row: int, shape: ModelConfig) -> dict:
@@ -178,20 +182,24 @@ def main() -> None:
 
 
 def compare(args: argparse.Namespace) -> None:
-    """Measure every contestant and print the table."""
+    """Measure Sixfold and Hugging Face, and print the table."""
     device = torch.device(args.device)
     args.work.mkdir(parents=True, exist_ok=True)
-    ready = make_data(args, device)
-    store = ready.store
-    shape = ready.tokenizer.fit(replace(SMALL if args.small else preset("base").model, position_layout="halves"))
+    inputs = make_inputs(args, device)
+    examples = inputs.examples
+    shape = inputs.tokenizer.fit(replace(SMALL if args.small else preset("base").model, position_layout="halves"))
     tokens = 2048 if args.small else args.tokens
     config = TrainingConfig(steps=10**9, warmup=4000)
     pin = device.type == "cuda"
-    order = Order(tokens, packed=True)
-    loader = Loader(store, order, lambda each: collate(each, shape).pinned() if pin else collate(each, shape))
-    print(f"{len(store):,} pairs, padding {loader.padding_share():.1%}", flush=True)
+    task = TranslationTask(("", ""))
+
+    def collate(batch: Examples) -> Batch:
+        return task.collate(batch, shape).pinned() if pin else task.collate(batch, shape)
+
+    loader = Loader(examples, BatchPlan(tokens, packed=True), collate)
+    print(f"{len(examples):,} pairs, padding {loader.padding_share():.1%}", flush=True)
     length = 64
-    peer = HuggingFaceMarian(shape, ready.tokenizer, device)
+    peer = HuggingFaceMarian(shape, inputs.tokenizer, device)
     contestants = {
         "sixfold, synthetic 64": lambda: sixfold_steps(
             shape, config, synthetic(shape, tokens // length, length), device

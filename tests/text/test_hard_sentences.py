@@ -1,6 +1,5 @@
 """Three hundred hard cases of sentence splitting, marked by hand without using any splitter."""
 
-import operator
 from pathlib import Path
 
 from sixfold.text.sentences import split_sentences
