@@ -1,7 +1,7 @@
-"""Memory and time from raw text to batches: cleaning, a tokeniser, the token store and a plan of an epoch.
+"""Memory and time from raw text to batches: cleaning, a tokeniser, the token store and the plan of an epoch.
 
-Made-up pairs, as many as asked for, in two text files; then what `sixfold train` does before its first step, in a
-process of its own whose peak memory is read from the system at every stage.
+Writes random pairs into two text files, then does what `sixfold train` does before its first step, in a process of its
+own whose peak memory is read from the system after every stage.
 
     python benchmarks/corpus.py --work DIR --pairs 1_000_000 10_000_000
 """
@@ -20,23 +20,26 @@ from pathlib import Path
 import numpy as np
 
 from sixfold.config import DataConfig, TokenizerConfig
+from sixfold.data.cleaned import clean
 from sixfold.data.corpus import Corpus
-from sixfold.data.loader import Loader, Order
-from sixfold.data.store import clean, tokenize
+from sixfold.data.loader import BatchPlan, Loader
+from sixfold.data.store import tokenize
+from sixfold.tasks.translation import TranslationTask
 from sixfold.text.learn import train_tokenizer
 
 WORDS = 60_000
+CHUNK = 100_000  # pairs written at once
 
 
 def write(folder: Path, pairs: int) -> None:
-    """Words drawn as Zipf would have them; the sides of a pair have lengths alike."""
+    """Write pairs of random words whose frequencies follow Zipf's law; both sides have similar lengths."""
     random = np.random.default_rng(1)
     letters = [["".join(map(chr, random.integers(97, 123, 2 + n % 9))) for n in range(WORDS)] for _ in range(2)]
     chance = 1 / np.arange(10, WORDS + 10)
     cumulative = np.cumsum(chance / chance.sum())
     with (folder / "big.de").open("w", encoding="utf-8") as de, (folder / "big.en").open("w", encoding="utf-8") as en:
-        for begin in range(0, pairs, 100_000):
-            count = min(100_000, pairs - begin)
+        for begin in range(0, pairs, CHUNK):
+            count = min(CHUNK, pairs - begin)
             lengths = random.integers(4, 24, count)
             for side, (file, words) in enumerate(zip((de, en), letters, strict=True)):
                 drawn = np.searchsorted(cumulative, random.random(int(lengths.sum()) + count * side)).tolist()
@@ -49,33 +52,36 @@ def write(folder: Path, pairs: int) -> None:
 
 
 def peak() -> float:
-    """GB of this process at its largest, shared pages included."""
+    """Return the peak memory of this process in GB, shared pages included."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
 
 
 def measure(folder: Path) -> dict:
+    """Run every stage and return its seconds and the peak memory after it."""
     corpora = [Corpus("big", (folder / "big.de", folder / "big.en"))]
     result: dict = {"start_gb": peak()}
-    began = time.perf_counter()
+    start = time.perf_counter()
 
-    def done(stage: str) -> None:
-        nonlocal began
+    def record(stage: str) -> None:
+        nonlocal start
         now = time.perf_counter()
-        result[stage] = {"seconds": round(now - began, 1), "peak_gb": round(peak(), 2)}
+        result[stage] = {"seconds": round(now - start, 1), "peak_gb": round(peak(), 2)}
         print(stage, result[stage], file=sys.stderr, flush=True)
-        began = now
+        start = now
 
-    kept = clean(corpora, ("de", "en"), DataConfig(), folder / "data", lambda _: None)
-    done("clean")
-    texts = (text for pair in kept.pairs() for text in pair[1:])
+    task, data = TranslationTask(("de", "en")), DataConfig()
+    cleaned = clean(corpora, task, data.dev_pairs, folder / "data", lambda _: None)
+    record("clean")
+    texts = (text for pair in cleaned.records() for text in pair[1:])
     tokenizer = train_tokenizer(texts, TokenizerConfig(vocab=32000))
-    done("tokeniser")
-    store = tokenize(kept, tokenizer, set(), DataConfig(), folder / "data", lambda _: None)
-    done("tokens")
-    loader = Loader(store, Order(25_000), lambda examples: examples)
+    record("tokeniser")
+    store = tokenize(cleaned, tokenizer, set(), task.columns[:1], data.max_tokens, folder / "data", lambda _: None)
+    record("tokens")
+    loader = Loader(task.examples(store, tokenizer), BatchPlan(25_000), lambda examples: examples)
     steps = list(islice(loader, 200))
-    done("200 steps of the first epoch")
-    return result | {"pairs": len(store), "steps": len(steps), "token_count": len(store.source) + len(store.target)}
+    record("200 steps of the first epoch")
+    tokens = sum(len(column.ids) for column in store.columns.values())
+    return result | {"pairs": len(store), "steps": len(steps), "token_count": tokens}
 
 
 def main() -> None:
@@ -92,10 +98,10 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         write(folder, pairs)
         command = [sys.executable, __file__, "--work", str(folder), "--measure"]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-        found = json.loads(done.stdout)
+        process = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        result = json.loads(process.stdout)
         size = sum(path.stat().st_size for path in folder.glob("big.*")) / 1e9
-        print(f"{pairs:,} pairs, {size:.2f} GB of text: {json.dumps(found)}")
+        print(f"{pairs:,} pairs, {size:.2f} GB of text: {json.dumps(result)}")
 
 
 if __name__ == "__main__":

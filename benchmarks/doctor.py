@@ -1,11 +1,11 @@
-"""What `sixfold doctor` finds and what it takes: faults planted in clean pairs, unrelated pairs, and a million pairs.
+"""How well `sixfold doctor` finds faults planted in clean pairs and unrelated pairs, and its time for a million pairs.
 
 DATA is a folder of `train/NAME.tsv.xz`, Chinese and English in two columns, and of `multi30k/train.de` and `train.en`.
 
     python benchmarks/doctor.py --faults DATA      recall and precision of each planted fault
     python benchmarks/doctor.py --alignment DATA   pairs against shuffled pairs, corpus by corpus
     python benchmarks/doctor.py --shuffled DATA    recall and false alarms where up to 40% of the pairs are shuffled
-    python benchmarks/doctor.py --training         how fast training on one core is, of what the doctor measures
+    python benchmarks/doctor.py --training         training speed on one core as a share of what the doctor measures
     python benchmarks/doctor.py --speed DATA       seconds and peak memory for a million pairs
 """
 
@@ -31,7 +31,8 @@ from sixfold.config import DataConfig, ModelConfig, TrainingConfig
 from sixfold.data.corpus import Corpus
 from sixfold.model.transformer import build
 from sixfold.presets import preset
-from sixfold.training.batch import pair_batch
+from sixfold.tasks.loss import TokenLoss
+from sixfold.tasks.translation import TranslationTask, pair_batch
 from sixfold.training.loop import train
 from sixfold.training.state import State
 from sixfold.weights import cost
@@ -39,23 +40,23 @@ from sixfold.weights import cost
 FAULTY = ("lctt", "tatoeba", "k8s", "written")
 ALIGNED = ("tatoeba", "lctt", "k8s", "written", "mdn", "pydocs", "ethereum", "twlaw", "3am", "cedict")
 SHUFFLED = ("tatoeba", "written", "lctt", "mdn", "3am", "cedict")
-EACH = 12_500  # pairs of each corpus of FAULTY
-SHARE = 0.02  # of all pairs, for each fault
+PAIRS_PER_CORPUS = 12_500  # of FAULTY
+FAULT_SHARE = 0.02  # of all pairs, for each fault
 LANGUAGES = ("zh", "en")
 Row = tuple[str, str]
 
 
-def rows(data: Path, name: str, most: int) -> list[Row]:
+def rows(data: Path, name: str, limit: int) -> list[Row]:
     with lzma.open(data / "train" / f"{name}.tsv.xz", "rt", encoding="utf-8") as file:
-        return [(source, target) for source, target in (line.rstrip("\n").split("\t") for line in islice(file, most))]
+        return [(source, target) for source, target in (line.rstrip("\n").split("\t") for line in islice(file, limit))]
 
 
 def changed_number(row: Row) -> Row | None:
-    """The first number of two digits or more in the target, if the source has it too."""
+    """Change the first number of two or more digits in the target that the source has too; None if there is none."""
     for word in row[1].split():
-        figures = word.strip(".,")
-        if figures.isdecimal() and len(figures) >= 2 and figures in row[0]:
-            return row[0], row[1].replace(figures, str(int(figures) * 3 + 1), 1)
+        digits = word.strip(".,")
+        if digits.isdecimal() and len(digits) >= 2 and digits in row[0]:
+            return row[0], row[1].replace(digits, str(int(digits) * 3 + 1), 1)
     return None
 
 
@@ -74,7 +75,7 @@ def mojibake(row: Row) -> Row | None:
     return (row[0], target) if target != row[1].replace("'", "’") else (row[0].encode().decode("latin-1"), row[1])
 
 
-# Each makes a faulty pair of a good one, or says that this one will not do.
+# Each makes a faulty pair from a good one, or returns None if that pair is unsuitable.
 FAULTS: dict[str, Callable[[Row], Row | None]] = {
     "swapped": lambda row: (row[1], row[0]),
     "truncated": long_enough(lambda row: (row[0], row[1][: len(row[1]) // 3]), 60),
@@ -85,9 +86,9 @@ FAULTS: dict[str, Callable[[Row], Row | None]] = {
     "markup": lambda row: (row[0], f"<p>{row[1]}&nbsp;</p>"),
     "control": lambda row: (row[0] + "\x08", row[1]),
     "empty": lambda row: (row[0], ""),
-    "number": changed_number,  # few pairs have one, so it takes what is left
+    "number": changed_number,  # last, because few pairs have one
 }
-# What a fault must be found as; any of these will do.
+# The kinds that a planted fault may be reported as.
 FOUND_AS = {
     "swapped": ("swapped", "script"),
     "shuffled": ("misaligned",),
@@ -107,9 +108,9 @@ FOUND_AS = {
 
 
 def plant(good: list[Row], chance: random.Random) -> tuple[list[Row], dict[int, str], list[str]]:
-    """The pairs with faults among them, which rows have which, and the test set that some were copied from."""
+    """Return pairs with faults among them, the fault of each faulty row, and a test set that some pairs are in."""
     bad = list(good)
-    number = int(SHARE * len(good))
+    number = int(FAULT_SHARE * len(good))
     order = iter(chance.sample(range(len(good)), len(good)))
     planted: dict[int, str] = {}
     shuffled = list(islice(order, number))
@@ -123,8 +124,9 @@ def plant(good: list[Row], chance: random.Random) -> tuple[list[Row], dict[int, 
     leaked = list(islice((row for row in order if len(good[row][1]) >= 30), number))
     planted |= dict.fromkeys(leaked, "leaked")
     for fault, make in FAULTS.items():
-        for row, made in islice(((row, made) for row in order if (made := make(good[row]))), number):
-            bad[row], planted[row] = made, fault
+        faulty = ((row, pair) for row in order if (pair := make(good[row])))
+        for row, pair in islice(faulty, number):
+            bad[row], planted[row] = pair, fault
     return bad, planted, [good[row][1].upper() for row in leaked]
 
 
@@ -138,8 +140,8 @@ def audit(pairs: list[Row], test: list[str], languages: tuple[str, str] = LANGUA
 
 
 def faults(data: Path) -> None:
-    """Precision is on planted faults alone; some pairs of the untouched corpus are flagged too, with reason or not."""
-    good = [row for name in FAULTY for row in rows(data, name, EACH)]
+    """Print recall and precision of each fault. Precision counts planted faults only: the corpus has others."""
+    good = [row for name in FAULTY for row in rows(data, name, PAIRS_PER_CORPUS)]
     bad, planted, test = plant(good, random.Random(1))
     before, after = audit(good, []), audit(bad, test)
     print(f"{len(bad):,} pairs, {len(planted):,} with a fault; alignment area {after.alignment['area']}")
@@ -155,19 +157,19 @@ def faults(data: Path) -> None:
         print(f"| {fault} | {', '.join(kinds)} | {figures} |")
 
 
-def alignment(data: Path, most: int) -> None:
-    print("| corpus | pairs | judged | area under the curve | condemned | seconds |\n|---|---|---|---|---|---|")
+def alignment(data: Path, limit: int) -> None:
+    print("| corpus | pairs | judged | area under the curve | flagged | seconds |\n|---|---|---|---|---|---|")
     for name in ALIGNED:
-        begun = time.perf_counter()
-        found = audit(rows(data, name, most), [])
-        share = len(found.findings["misaligned"].lines) / found.pairs
-        seconds = time.perf_counter() - begun
-        facts = f"{found.alignment['judged']:.1%} | {found.alignment['area']:.4f} | {share:.2%} | {seconds:.0f}"
-        print(f"| {name} | {found.pairs:,} | {facts} |", flush=True)
+        start = time.perf_counter()
+        result = audit(rows(data, name, limit), [])
+        share = len(result.findings["misaligned"].lines) / result.pairs
+        seconds = time.perf_counter() - start
+        facts = f"{result.alignment['judged']:.1%} | {result.alignment['area']:.4f} | {share:.2%} | {seconds:.0f}"
+        print(f"| {name} | {result.pairs:,} | {facts} |", flush=True)
 
 
 def shuffled(data: Path) -> None:
-    """The first pairs of a corpus, of which a share have targets of each other."""
+    """Print recall and false alarms for the first pairs of each corpus after some have exchanged their targets."""
     german, english = (
         (data / "multi30k" / f"train.{code}").read_text(encoding="utf-8").splitlines()[:4000] for code in ("de", "en")
     )
@@ -177,24 +179,25 @@ def shuffled(data: Path) -> None:
     for name, (good, languages) in corpora.items():
         for share in (0.0, 0.05, 0.2, 0.4):
             pairs = list(good)
-            places = random.Random(1).sample(range(len(good)), int(share * len(good)))
-            for row, other in zip(places, places[1:] + places[:1], strict=True):
+            chosen = random.Random(1).sample(range(len(good)), int(share * len(good)))
+            for row, other in zip(chosen, chosen[1:] + chosen[:1], strict=True):
                 pairs[row] = (good[row][0], good[other][1])
-            found = audit(pairs, [], languages)
-            flagged = {line - 1 for line in found.findings["misaligned"].lines}
-            recall = f"{len(flagged & set(places)) / len(places):.1%}" if places else ""
-            false = len(flagged - set(places)) / (len(good) - len(places))
-            estimate = found.alignment["unrelated"]
+            result = audit(pairs, [], languages)
+            flagged = {line - 1 for line in result.findings["misaligned"].lines}
+            recall = f"{len(flagged & set(chosen)) / len(chosen):.1%}" if chosen else ""
+            false = len(flagged - set(chosen)) / (len(good) - len(chosen))
+            estimate = result.alignment["unrelated"]
             print(f"| {name} | {len(good):,} | {share:.0%} | {estimate:.1%} | {recall} | {false:.2%} |", flush=True)
 
 
 def training() -> None:
-    """CPU seconds of the quickest of seven steps, on one thread, against the speed of a core as the doctor takes it."""
+    """Print the speed of the fastest of seven training steps on one thread, and its share of the speed of a core."""
     import torch
 
     torch.set_num_threads(1)
     chance = random.Random(1)
     config = TrainingConfig(steps=7, learning_rate=1e-3, warmup=2)
+    task = TranslationTask(("", ""), loss=TokenLoss(config.label_smoothing))
     print("| preset | tokens of a side | GFLOP/s | of a core's |\n|---|---|---|---|")
     for name, tokens in (("tiny", 2048), ("small", 4096)):
         shape = preset(name).model
@@ -205,7 +208,7 @@ def training() -> None:
 
             batch = [pair_batch([(side(), side()) for _ in range(tokens // length)], shape)]
             seconds, last = [], time.process_time()
-            for _ in train(State(build(shape, seed=1), config), repeat(batch), shape, config):
+            for _ in train(State(build(shape, seed=1), config, task.loss), repeat(batch), shape, config):
                 seconds.append(time.process_time() - last)
                 last = time.process_time()
             speed = 3 * cost(shape, length).total * (tokens // length) * length / min(seconds)
@@ -223,12 +226,12 @@ def speed(data: Path, pairs: int) -> None:
         corpus = Path(folder, "million.zh-en.tsv")
         with corpus.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(islice(million(data), pairs))
-        begun = time.perf_counter()
+        start = time.perf_counter()
         command = [sys.executable, "-m", "sixfold", "doctor", str(corpus), "--output", folder]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        seconds = time.perf_counter() - begun
+        process = subprocess.run(command, check=True, capture_output=True, text=True)
+        seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
-    print(done.stdout.splitlines()[0], f"{seconds:.0f} seconds, peak memory {peak:.2f} GiB", sep="\n")
+    print(process.stdout.splitlines()[0], f"{seconds:.0f} seconds, peak memory {peak:.2f} GiB", sep="\n")
 
 
 def main() -> None:

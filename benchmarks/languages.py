@@ -1,4 +1,4 @@
-"""How often the check of a text's language is wrong: false alarms on its own language, misses on others.
+"""How often language identification is wrong: false alarms on the expected language, misses on others.
 
     python benchmarks/languages.py DATA
 
@@ -14,8 +14,8 @@ from pathlib import Path
 from sixfold.text.identification import other_language
 
 
-def flagged(files: Sequence[Path], expected: str) -> tuple[int, int]:
-    """Sentences that seem to be in another language than expected, and all sentences."""
+def count_flagged(files: Sequence[Path], expected: str) -> tuple[int, int]:
+    """Return the number of sentences that are identified as another language than expected, and of all sentences."""
     lines = [line.strip() for file in files for line in file.read_text(encoding="utf-8").splitlines()]
     return sum(bool(other_language(line, expected)) for line in lines), len(lines)
 
@@ -25,12 +25,12 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     data: Path = parser.parse_args().data
     for language in ("en", "zh"):
-        found, total = flagged(sorted((data / "dev").glob(f"*.{language}")), language)
-        print(f"dev sets in {language}, expected {language}: {found} of {total:,} flagged ({found / total:.2%})")
+        flagged, total = count_flagged(sorted((data / "dev").glob(f"*.{language}")), language)
+        print(f"dev sets in {language}, expected {language}: {flagged} of {total:,} flagged ({flagged / total:.2%})")
     for language in ("en", "de", "fr", "cs"):
         files = [data / "multi30k" / f"{name}.{language}" for name in ("val", "test_2016_flickr")]
-        found, total = flagged(files, "en")
-        print(f"Multi30k in {language}, expected en: {found:,} of {total:,} flagged ({found / total:.1%})")
+        flagged, total = count_flagged(files, "en")
+        print(f"Multi30k in {language}, expected en: {flagged:,} of {total:,} flagged ({flagged / total:.1%})")
 
 
 if __name__ == "__main__":
