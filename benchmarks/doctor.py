@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice, repeat
 from pathlib import Path
 
-from sixfold.audit.audit import examine
+from sixfold.audit.audit import audit_corpus
 from sixfold.audit.findings import Audit
 from sixfold.audit.leaks import HeldOut
 from sixfold.cli.doctor import core_speed
@@ -136,7 +136,7 @@ def audit(pairs: list[Row], test: list[str], languages: tuple[str, str] = LANGUA
         corpus.write_text("".join(f"{source}\t{target}\n" for source, target in pairs), encoding="utf-8", newline="\n")
         held_out.write_text("".join(f"{line}\n" for line in test), encoding="utf-8")
         against = HeldOut.of([held_out], languages) if test else None
-        return examine(Corpus("pairs", (corpus,)), languages, DataConfig(), against, lambda size: None)
+        return audit_corpus(Corpus("pairs", (corpus,)), languages, DataConfig(), against, lambda size: None)
 
 
 def faults(data: Path) -> None:

@@ -1,4 +1,4 @@
-"""Faults that were planted are found on their lines, good pairs are left alone, and clean drops what was condemned."""
+"""Faults that were planted are found on their lines, good pairs are left alone, and clean drops the faulty lines."""
 
 import json
 import random
@@ -11,10 +11,10 @@ from small_pairs import pairs
 
 from sixfold.audit import audit as audit_module
 from sixfold.audit import near_duplicates
-from sixfold.audit.audit import Sample, examine
-from sixfold.audit.findings import KINDS, condemned
+from sixfold.audit.audit import Sample, audit_corpus
+from sixfold.audit.findings import KINDS, faulty_lines
 from sixfold.audit.leaks import HeldOut
-from sixfold.audit.text_arrays import Lines
+from sixfold.audit.text_arrays import TextArrays
 from sixfold.config import DataConfig
 from sixfold.data.cleaning import FILTERS
 from sixfold.data.corpus import Corpus, Pair
@@ -33,7 +33,7 @@ def corpus_of(folder, rows):
 
 
 def audit(folder, rows, held_out=None):
-    return examine(corpus_of(folder, rows), LANGUAGES, DataConfig(), held_out, lambda size: None)
+    return audit_corpus(corpus_of(folder, rows), LANGUAGES, DataConfig(), held_out, lambda size: None)
 
 
 # What is done to a good pair, what it must be found as, and the least recall.
@@ -143,7 +143,7 @@ def test_the_report_is_plain_json_that_counts_every_pair_once(planted):
     assert 1200 < facts["words"] < 2000  # 800 characters, 400 words, and what the faults left of them
 
 
-def test_a_corpus_whose_sides_are_swapped_is_told_so(tmp_path):
+def test_a_corpus_whose_sides_are_swapped_is_reported(tmp_path):
     found = audit(tmp_path, [(target, source) for source, target in pairs(50)])
     assert len(found.findings["swapped"].lines) == 50
     assert any("swapped" in remark for remark in found.remarks())
@@ -174,7 +174,7 @@ def test_two_translations_of_one_sentence_are_no_duplicates(tmp_path):
 
 
 def test_a_sample_comes_from_all_over_the_corpus(monkeypatch):
-    monkeypatch.setattr(audit_module, "SAMPLE", 100)
+    monkeypatch.setattr(audit_module, "SAMPLE_PAIRS", 100)
     sample = Sample.of(Pair(line, "a", "b") for line in range(1, 1001))
     assert sample.stride == 16
     assert [pair.line for pair in sample.pairs] == list(range(1, 1001, 16))
@@ -183,7 +183,7 @@ def test_a_sample_comes_from_all_over_the_corpus(monkeypatch):
 def test_an_audit_does_not_depend_on_its_chunks(tmp_path, monkeypatch):
     rows = [*pairs(300), *pairs(10), ("你好", "")]
     whole = audit(tmp_path, rows).to_dict()
-    monkeypatch.setattr(audit_module, "CHUNK", 7)
+    monkeypatch.setattr(audit_module, "PAIRS_PER_CHUNK", 7)
     assert audit(tmp_path, rows).to_dict() == whole
 
 
@@ -214,7 +214,7 @@ SOUND = [
 
 
 @pytest.mark.parametrize("text", DAMAGED)
-def test_text_decoded_by_the_wrong_rules_is_known(text):
+def test_text_decoded_with_the_wrong_encoding_is_recognised(text):
     assert is_mojibake(text)
 
 
@@ -241,7 +241,7 @@ EQUAL = [
 
 
 @pytest.mark.parametrize(("source", "target"), DIFFERENT)
-def test_numbers_that_differ_are_seen(source, target):
+def test_numbers_that_differ_are_found(source, target):
     assert numbers_differ(source, target)
 
 
@@ -252,11 +252,11 @@ def test_numbers_written_in_another_way_are_the_same(source, target):
 
 def test_texts_that_differ_in_case_digits_punctuation_or_spaces_are_alike():
     texts = ["Hello, World 12!", "hello world   99", "HELLO WORLD 34.", "hello word 12"]
-    found = near_duplicates.signatures(Lines.of(texts))
-    assert near_duplicates.likeness(found[0], found[1:]).round(1).tolist() == [1.0, 1.0, 0.0]
+    found = near_duplicates.signatures(TextArrays.of(texts))
+    assert near_duplicates.similarity(found[0], found[1:]).round(1).tolist() == [1.0, 1.0, 0.0]
 
 
-def test_likeness_estimates_the_share_of_common_shingles():
+def test_similarity_estimates_the_share_of_common_shingles():
     chance = random.Random(1)
     errors = []
     for _ in range(100):
@@ -264,10 +264,13 @@ def test_likeness_estimates_the_share_of_common_shingles():
         cut = chance.randrange(0, 200)
         both = "".join(letters), "".join(letters[:cut]) + "".join(reversed(letters[cut:]))
         sets = [
-            {text[at : at + near_duplicates.WIDTH] for at in range(len(text) - near_duplicates.WIDTH + 1)}
+            {
+                text[at : at + near_duplicates.SHINGLE_LETTERS]
+                for at in range(len(text) - near_duplicates.SHINGLE_LETTERS + 1)
+            }
             for text in both
         ]
-        estimate = near_duplicates.likeness(*near_duplicates.signatures(Lines.of(both)))
+        estimate = near_duplicates.similarity(*near_duplicates.signatures(TextArrays.of(both)))
         errors.append(estimate - len(sets[0] & sets[1]) / len(sets[0] | sets[1]))
     assert abs(np.mean(errors)) < 0.03
     assert np.std(errors) < 0.15
@@ -275,13 +278,13 @@ def test_likeness_estimates_the_share_of_common_shingles():
 
 @given(st.lists(st.text(alphabet="ab 1。你", max_size=12), max_size=12))
 def test_every_text_finds_itself_and_nothing_earlier_is_later(texts):
-    lines = Lines.of(texts)
+    lines = TextArrays.of(texts)
     found = near_duplicates.signatures(lines)
     match, alike = near_duplicates.Index.of(lines).look_up(found)
     says_something = lines.lengths() > 0
     assert ((match >= 0) == says_something).all()
     assert (alike[says_something] == 1).all()
-    like = near_duplicates.earlier(found, found)
+    like = near_duplicates.find_earlier(found, found)
     assert (like < np.arange(len(texts))).all()
 
 
@@ -290,30 +293,30 @@ def test_held_out_sets_are_lines_or_pairs(tmp_path):
     (tmp_path / "b.tsv").write_text("第一行\tthird line\n", encoding="utf-8")
     (tmp_path / "c.jsonl").write_text('{"zh": "第二行", "en": "fourth line"}\n', encoding="utf-8")
     held_out = HeldOut.of([tmp_path / name for name in ("a.txt", "b.tsv", "c.jsonl")], LANGUAGES)
-    assert held_out.places == ["a.txt:1", "a.txt:2", "b.tsv:1", "b.tsv:1", "c.jsonl:1", "c.jsonl:1"]
+    assert held_out.locations == ["a.txt:1", "a.txt:2", "b.tsv:1", "b.tsv:1", "c.jsonl:1", "c.jsonl:1"]
     (tmp_path / "empty.en").write_bytes(b"")
     with pytest.raises(DataError, match="the file is empty"):
         HeldOut.of([tmp_path / "empty.en"], LANGUAGES)
 
 
-def test_what_is_condemned_is_what_clean_does_not_find_itself(tmp_path):
+def test_faulty_lines_are_those_that_clean_does_not_find_itself(tmp_path):
     source, target = pairs(1, seed=2)[0]
     rows = [*pairs(30), ("你好", ""), pairs(1)[0], (f"{source}35", f"{target} 78")]
     found = audit(tmp_path, rows)
     path = tmp_path / "doctor.json"
     path.write_text(json.dumps(found.to_dict()), encoding="utf-8")
-    assert condemned(path, found.corpus, []) == {33: "numbers"}
-    assert condemned(path, found.corpus, ["numbers"]) == {}
+    assert faulty_lines(path, found.corpus, []) == {33: "numbers"}
+    assert faulty_lines(path, found.corpus, ["numbers"]) == {}
     with pytest.raises(ConfigError, match="--keep: expected one of misaligned"):
-        condemned(path, found.corpus, ["empty"])
+        faulty_lines(path, found.corpus, ["empty"])
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1}', '{"corpus": 3, "findings": []}', "\ud800"])
-def test_what_no_doctor_wrote_is_refused(tmp_path, text):
+def test_a_file_that_is_no_audit_is_refused(tmp_path, text):
     path = tmp_path / "doctor.json"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
-    with pytest.raises(DataError, match="expected what sixfold doctor"):
-        condemned(path, corpus_of(tmp_path, pairs(3)), [])
+    with pytest.raises(DataError, match="expected the JSON of sixfold doctor"):
+        faulty_lines(path, corpus_of(tmp_path, pairs(3)), [])
 
 
 def test_every_filter_is_a_kind_of_finding():

@@ -10,7 +10,7 @@ import pytest
 from commands import complaint, sixfold
 from small_pairs import pairs
 
-from sixfold.audit.audit import examine
+from sixfold.audit.audit import audit_corpus
 from sixfold.cli import doctor
 from sixfold.config import DataConfig
 from sixfold.data.corpus import Corpus
@@ -179,7 +179,7 @@ def test_a_busy_machine_does_not_change_the_estimate_of_hours(monkeypatch):
 
 def test_hours_are_a_range_that_follows_from_the_measured_speed(tmp_path, monkeypatch):
     corpus = Corpus("raw", tuple(write(tmp_path, ROWS)))
-    audit = examine(corpus, ("zh", "en"), DataConfig(), None, lambda _: None)
+    audit = audit_corpus(corpus, ("zh", "en"), DataConfig(), None, lambda _: None)
     monkeypatch.setattr(doctor, "core_speed", lambda: 1e9)
     monkeypatch.setattr(doctor, "cores", lambda: 2)
     slow = doctor.estimate(audit, "cpu")

@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from sixfold.audit.audit import examine
+from sixfold.audit.audit import audit_corpus
 from sixfold.audit.findings import Audit
 from sixfold.audit.leaks import HeldOut
 from sixfold.cli.options import PAIR_FILES_HELP, Command, JsonOption, SetOption
@@ -102,7 +102,7 @@ def estimate(audit: Audit, device: str) -> dict[str, Any]:
     """Return what `sixfold train` would choose for the good pairs of a corpus, and an estimate of time and memory."""
     if device == "auto":
         device = "cuda" if shutil.which("nvidia-smi") else "cpu"
-    pairs = audit.pairs - audit.condemned
+    pairs = audit.pairs - audit.faulty_pairs
     config = defaults.choose({}, pairs, device)
     shape = replace(config.model, vocab=config.tokenizer.vocab)
     tokens = max(audit.letters) / LETTERS_PER_TOKEN * pairs / audit.pairs
