@@ -12,7 +12,7 @@ from sixfold.configfile import assign, check_types, read_toml, require, section_
 from sixfold.errors import ConfigError, DataError
 from sixfold.presets import from_tree
 
-Way = Literal["both", "forward", "back"]
+CorpusDirection = Literal["both", "forward", "back"]
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,9 @@ class CorpusConfig:
     files: tuple[str, ...] = ()
     name: str = ""  # empty: from the file
     weight: float = 1.0  # how often each pair is seen in an epoch; at 0.5 half of them are, in turn
-    way: Way = "both"  # with data.both_ways, the one that a corpus is good for: a translated side is a poor target
+    way: CorpusDirection = (
+        "both"  # with data.both_ways, the one that a corpus is good for: a translated side is a poor target
+    )
     tag: str = ""  # put before each source, as "bt" for what a machine translated back
     columns: tuple[str, ...] = ()  # of a TSV, counted from 1, or of JSON lines by name; empty: the first two
     bleu: float = 0.0  # of a dev or test set: what the recipe reached, and how far off another run may be

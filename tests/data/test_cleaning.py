@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sixfold.config import DataConfig, Filter
 from sixfold.data import cleaning
-from sixfold.data.cleaning import FILTERS, Cleaner, Report, Seen, hash_of
+from sixfold.data.cleaning import FILTERS, Cleaner, CleaningReport, HashSet, hash_record
 from sixfold.data.corpus import Corpus, Pair
 
 CORPUS = Corpus("x", (Path("x.tsv"),))
@@ -147,9 +147,9 @@ def test_duplicates_differ_in_case_and_space_only():
 
 
 def test_a_pair_is_hashed_with_its_sides_apart():
-    assert hash_of("a b", "c") != hash_of("a", "b c")
-    assert hash_of("a", "b") != hash_of("b", "a")
-    assert len(hash_of("\ud83d", "x")) == 8
+    assert hash_record("a b", "c") != hash_record("a", "b c")
+    assert hash_record("a", "b") != hash_record("b", "a")
+    assert len(hash_record("\ud83d", "x")) == 8
 
 
 def test_a_pair_of_an_earlier_corpus_is_a_duplicate():
@@ -160,7 +160,7 @@ def test_a_pair_of_an_earlier_corpus_is_a_duplicate():
 
 
 def test_order_is_kept_and_counts_add_up_over_chunks(monkeypatch):
-    monkeypatch.setattr(cleaning, "CHUNK", 7)
+    monkeypatch.setattr(cleaning, "PAIRS_PER_CHUNK", 7)
     good = [(f"第{number}个句子", f"sentence number {number}") for number in range(50)]
     pairs = [pair for number, fine in enumerate(good) for pair in (fine, BAD[number % len(BAD)][1:], good[number // 2])]
     kept, report = run(pairs)
@@ -171,7 +171,7 @@ def test_order_is_kept_and_counts_add_up_over_chunks(monkeypatch):
 
 
 def test_pairs_stream_through_a_chunk_at_a_time(monkeypatch):
-    monkeypatch.setattr(cleaning, "CHUNK", 10)
+    monkeypatch.setattr(cleaning, "PAIRS_PER_CHUNK", 10)
     asked = []
 
     def endless():
@@ -187,8 +187,8 @@ def test_pairs_stream_through_a_chunk_at_a_time(monkeypatch):
 def test_cleaning_goes_on_where_it_was_left():
     first = Cleaner(DataConfig(), ("zh", "en"))
     list(first.clean(CORPUS, [Pair(1, *GOOD), Pair(2, "", "x")]))
-    report = Report.from_dict(first.report.to_dict())
-    again = Cleaner(DataConfig(), ("zh", "en"), Seen(first.seen.hashes()), report)
+    report = CleaningReport.from_dict(first.report.to_dict())
+    again = Cleaner(DataConfig(), ("zh", "en"), HashSet(first.seen.hashes()), report)
     assert list(again.clean(CORPUS, [Pair(3, *GOOD), Pair(4, "猫", "cat")])) == [Pair(4, "猫", "cat")]
     assert (again.report.read, again.report.kept) == (4, 2)
     assert again.report.dropped["empty"] == again.report.dropped["duplicate"] == 1
@@ -241,16 +241,16 @@ hashes = st.integers(0, 40) | st.integers(2**64 - 5, 2**64 - 1)
 
 @given(st.lists(st.lists(hashes, max_size=30), max_size=20))
 def test_what_was_seen_is_a_set(batches):
-    seen, known = Seen(), set()
+    seen, known = HashSet(), set()
     for batch in batches:
         expected = [value not in known and not known.add(value) for value in batch]
         assert seen.add(np.array(batch, np.uint64)).tolist() == expected
     assert seen.hashes().tolist() == sorted(known)
-    assert Seen(seen.hashes()).hashes().tolist() == sorted(known)
+    assert HashSet(seen.hashes()).hashes().tolist() == sorted(known)
 
 
 def test_what_was_seen_takes_eight_bytes_each_in_few_arrays():
-    seen, random = Seen(), np.random.default_rng(1)
+    seen, random = HashSet(), np.random.default_rng(1)
     for _ in range(300):
         seen.add(random.integers(0, 2**64, 1000, np.uint64))
     assert seen.hashes().nbytes == 8 * 300_000

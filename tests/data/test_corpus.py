@@ -141,7 +141,7 @@ def test_without_zstandard_its_name_is_the_hint(tmp_path, monkeypatch):
 
 def test_a_long_line_is_read_and_an_endless_one_is_not(tmp_path):
     assert len(next(corpus_of(tmp_path, "x" * 2**20 + "\n", "y\n").pairs()).source) == 2**20
-    endless = corpus_of(tmp_path, b"fine\n" + b"x" * (module.MAX_LINE + 1), b"a\nb\n")
+    endless = corpus_of(tmp_path, b"fine\n" + b"x" * (module.MAX_LINE_BYTES + 1), b"a\nb\n")
     assert "a.zh:2: expected lines of at most 16777216 bytes" in complaint(endless)
 
 
@@ -161,7 +161,7 @@ def test_sides_of_different_length_are_counted_to_the_end(first, second, shorter
         ("x.jsonl", '{"source": "a"\n', "x.jsonl:1: not valid JSON"),
         ("x.jsonl", "[" * 100_000, "x.jsonl:1: not valid JSON"),
         ("x.jsonl", '["a", "b"]\n', "x.jsonl:1: expected a JSON object; got"),
-        ("x.jsonl", '{"a": "b"}\n', "x.jsonl:1: expected two fields of text; got a | say which"),
+        ("x.jsonl", '{"a": "b"}\n', "x.jsonl:1: expected two fields of text; got a | choose two"),
         ("x.jsonl", "{}", "got none"),
         ("x.jsonl", '{"zh": "a", "en": null}\n', "x.jsonl:1: en: expected a string; got null"),
         ("x.jsonl", '{"source": 1, "target": "b"}\n', "x.jsonl:1: source: expected a string; got 1"),

@@ -15,8 +15,8 @@ from sixfold.data import cleaned
 from sixfold.data import store as stores
 from sixfold.data.array_log import ArrayLog
 from sixfold.data.cleaned import CleanedCorpora, Digests
-from sixfold.data.cleaning import Report
-from sixfold.data.corpus import Corpus, lines
+from sixfold.data.cleaning import CleaningReport
+from sixfold.data.corpus import Corpus, read_corpus_lines
 from sixfold.data.examples import ExampleSet
 from sixfold.data.store import tokenize
 from sixfold.errors import DataError
@@ -265,7 +265,7 @@ def test_a_store_may_have_one_column_or_three(tmp_path, tokenizer):
         cleaning_key = ("words",)
 
         def read(self, corpus, advance=None, fingerprint=None):
-            for number, line in enumerate(lines(corpus.files[0], advance, fingerprint), start=1):
+            for number, line in enumerate(read_corpus_lines(corpus.files[0], advance, fingerprint), start=1):
                 yield Words(number, *line.split())
 
         def cleaner(self, _seen):
@@ -284,7 +284,7 @@ class AnyRecord:
     """Keeps everything."""
 
     def __init__(self):
-        self.report = Report()
+        self.report = CleaningReport()
 
     def clean(self, _corpus, records):
         return records

@@ -75,14 +75,14 @@ import os, sys
 from sixfold.data import corpus
 from sixfold.cli.main import main
 
-honest = corpus.opened
+honest = corpus.open_file
 
 def counted(path, *rest):
     with open(os.environ["READS"], "a") as file:
         print(os.environ["RANK"], path.name, file=file)
     return honest(path, *rest)
 
-corpus.opened = counted
+corpus.open_file = counted
 main(sys.argv[1:])
 """
 

@@ -90,13 +90,13 @@ def test_a_changed_setting_is_refused_with_the_difference(command, capsys):
 @pytest.fixture
 def reads(monkeypatch):
     """The names of the user's files, one for each time that one is opened to be read."""
-    honest, names = corpus.opened, []
+    honest, names = corpus.open_file, []
 
     def counted(path, *rest):
         names.append(path.name)
         return honest(path, *rest)
 
-    monkeypatch.setattr(corpus, "opened", counted)
+    monkeypatch.setattr(corpus, "open_file", counted)
     return names
 
 

@@ -14,7 +14,15 @@ from sixfold.audit.findings import Audit
 from sixfold.audit.leaks import HeldOut
 from sixfold.audit.text_arrays import TextArrays
 from sixfold.config import DataConfig
-from sixfold.data.cleaning import FILTERS, SMOOTHING, Rules, Seen, Writing, hash_of, script
+from sixfold.data.cleaning import (
+    FILTERS,
+    SMOOTHING,
+    FilterContext,
+    HashSet,
+    WritingSystem,
+    has_wrong_script,
+    hash_record,
+)
 from sixfold.data.corpus import Corpus, Pair
 from sixfold.errors import DataError
 from sixfold.text.encodings import is_mojibake
@@ -76,11 +84,11 @@ class CorpusStatistics:
     unrelated_scores: np.ndarray  # of the sources of the sample with targets of other pairs
 
     @classmethod
-    def learn(cls, sample: Sample, rules: Rules) -> CorpusStatistics:
+    def learn(cls, sample: Sample, context: FilterContext) -> CorpusStatistics:
         """Learn from the distinct pairs of a sample that no filter drops."""
-        good = [pair for pair in sample.pairs if failed_filter(pair, rules) is None]
-        hashes = b"".join(hash_of(pair.source, pair.target) for pair in good)
-        good = [good[row] for row in np.flatnonzero(Seen().add(np.frombuffer(hashes, np.uint64)))]
+        good = [pair for pair in sample.pairs if failed_filter(pair, context) is None]
+        hashes = b"".join(hash_record(pair.source, pair.target) for pair in good)
+        good = [good[row] for row in np.flatnonzero(HashSet().add(np.frombuffer(hashes, np.uint64)))]
         texts = TextArrays.of([pair.source for pair in good]), TextArrays.of([pair.target for pair in good])
         lengths = texts[0].lengths(), texts[1].lengths()
         ratios = np.log((lengths[1] + SMOOTHING) / (lengths[0] + SMOOTHING))
@@ -151,9 +159,9 @@ def _with_shorter(strata: np.ndarray, stratum: int) -> np.ndarray:
     return chosen
 
 
-def failed_filter(pair: Pair, rules: Rules) -> str | None:
+def failed_filter(pair: Pair, context: FilterContext) -> str | None:
     """Return the name of the first filter of `sixfold clean` that drops a pair, or None; duplicates are not checked."""
-    return next((name for name, test in FILTERS.items() if test and test(pair.source, pair.target, rules)), None)
+    return next((name for name, test in FILTERS.items() if test and test(pair.source, pair.target, context)), None)
 
 
 @dataclass
@@ -161,10 +169,10 @@ class Auditor:
     """Reads a corpus in chunks and records its faults in `audit`."""
 
     statistics: CorpusStatistics
-    rules: Rules
+    context: FilterContext
     held_out: HeldOut | None
     audit: Audit
-    _seen: Seen = field(default_factory=Seen)
+    _seen: HashSet = field(default_factory=HashSet)
     _signatures: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     _good: list[np.ndarray] = field(default_factory=list)  # pairs without a fault so far, for each chunk
     _words: np.ndarray = field(default_factory=lambda: np.zeros(HASHED_WORDS, bool))
@@ -213,8 +221,8 @@ class Auditor:
 
     def _find_filtered(self, chunk: list[Pair]) -> np.ndarray:
         """Record the pairs that `sixfold clean` would drop, and return which they are."""
-        names = [failed_filter(pair, self.rules) for pair in chunk]
-        hashes = b"".join(hash_of(pair.source, pair.target) for pair in chunk)
+        names = [failed_filter(pair, self.context) for pair in chunk]
+        hashes = b"".join(hash_record(pair.source, pair.target) for pair in chunk)
         is_new = self._seen.add(np.frombuffer(hashes, np.uint64))
         for pair, name, new in zip(chunk, names, is_new, strict=True):
             if name or not new:
@@ -227,7 +235,9 @@ class Auditor:
         bad = foreign[0] | foreign[1]
         for row, pair in enumerate(chunk):
             source, target = pair.source, pair.target
-            crossed = script(source, target, self.rules) and not script(target, source, self.rules)
+            crossed = has_wrong_script(source, target, self.context) and not has_wrong_script(
+                target, source, self.context
+            )
             if (foreign[0][row] and foreign[1][row]) or (crossed and source and target and not bad[row]):
                 self.audit.findings["swapped"].add(pair.line)
             elif bad[row]:
@@ -256,9 +266,9 @@ class Auditor:
             self.audit.letters[side] += int(lengths[side].sum())
         ratios = np.log2((lengths[1] + SMOOTHING) / (lengths[0] + SMOOTHING))
         self.audit.count("target by source length, as powers of 2", RATIO_EDGES, ratios)
-        if "zh" in self.rules.languages:
+        if "zh" in self.context.languages:
             for pair in chunk:
-                variant = chinese_variant(pair.source if self.rules.languages[0] == "zh" else pair.target)
+                variant = chinese_variant(pair.source if self.context.languages[0] == "zh" else pair.target)
                 self.audit.variants[variant] = self.audit.variants.get(variant, 0) + 1
 
     def _find_near_duplicates(self) -> None:
@@ -285,11 +295,11 @@ def audit_corpus(
 
     `held_out` are test sets to look for. `advance` is called with the bytes read, in both passes.
     """
-    writings = (Writing.of(languages[0]), Writing.of(languages[1]))
-    rules = Rules(config.max_characters, config.max_ratio, languages, writings)
-    statistics = CorpusStatistics.learn(Sample.of(corpus.pairs(advance)), rules)
+    writing_systems = (WritingSystem.of(languages[0]), WritingSystem.of(languages[1]))
+    context = FilterContext(config.max_characters, config.max_ratio, languages, writing_systems)
+    statistics = CorpusStatistics.learn(Sample.of(corpus.pairs(advance)), context)
     audit = Audit(corpus, languages)
-    auditor = Auditor(statistics, rules, held_out, audit)
+    auditor = Auditor(statistics, context, held_out, audit)
     auditor.read(corpus.pairs(advance))
     if not audit.pairs:
         raise DataError(f"{corpus.files[0]}: expected pairs of text; the file is empty")

@@ -10,7 +10,7 @@ import numpy as np
 
 from sixfold.audit.near_duplicates import Index
 from sixfold.audit.text_arrays import TextArrays
-from sixfold.data.corpus import RECORDS, Corpus, lines, uncompressed
+from sixfold.data.corpus import RECORDS, Corpus, read_corpus_lines, uncompressed_name
 from sixfold.errors import DataError
 
 
@@ -45,11 +45,11 @@ class HeldOut:
 
 def _texts(file: Path, languages: tuple[str, str]) -> Iterator[tuple[int, str]]:
     """Yield the texts of a file with their line numbers."""
-    ending = uncompressed(file).suffix.lower()
-    first = next(lines(file), "")
+    ending = uncompressed_name(file).suffix.lower()
+    first = next(read_corpus_lines(file), "")
     if ending == ".tsv" or ending in RECORDS or (ending == ".txt" and "\t" in first):
         for pair in Corpus(file.name, (file,), languages=languages).pairs():
             yield pair.line, pair.source
             yield pair.line, pair.target
     else:
-        yield from enumerate(lines(file), start=1)
+        yield from enumerate(read_corpus_lines(file), start=1)

@@ -16,8 +16,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from sixfold.audit.findings import condemned
 from sixfold.cli.options import PAIR_FILES_HELP, Command, SetOption
 from sixfold.config import Config, DataConfig, override
-from sixfold.data.cleaning import Cleaner, Report
-from sixfold.data.corpus import Corpus, Pair, languages_in
+from sixfold.data.cleaning import Cleaner, CleaningReport
+from sixfold.data.corpus import Corpus, Pair, detect_languages
 from sixfold.errors import ConfigError
 from sixfold.files import atomic_write, check_output_path
 from sixfold.recipe import CorpusConfig
@@ -57,7 +57,7 @@ def clean(
     """Drop sentence pairs that are empty, damaged, untranslated or repeated, and report how many of each."""
     settings = override(Config(data=DataConfig(source, target, skip=tuple(skip))), changes).data
     config = CorpusConfig(tuple(map(str, files)))
-    languages = languages_in(settings, config, Path())
+    languages = detect_languages(settings, config, Path())
     corpus = Corpus.from_config(config, Path(), languages)
     targets = _targets(out, languages)
     if {check_target(path) for path in targets} & {file.resolve() for file in files}:

@@ -71,7 +71,7 @@ def doctor(
         raise ConfigError(f"--device: expected auto, cpu or cuda; got {device!r}")
     settings = override(Config(data=DataConfig()), changes).data
     config = CorpusConfig(tuple(map(str, files)))
-    languages = languages_in(settings, config, Path())
+    languages = detect_languages(settings, config, Path())
     corpus = Corpus.from_config(config, Path(), languages)
     if {file.resolve() for file in against} & {file.resolve() for file in files}:
         raise ConfigError("--against: expected a test set; got the corpus itself")

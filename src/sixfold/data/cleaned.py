@@ -20,7 +20,7 @@ import numpy as np
 
 from sixfold import files
 from sixfold.data.array_log import ArrayLog
-from sixfold.data.cleaning import Cleaner, Report, Seen, hash_of
+from sixfold.data.cleaning import Cleaner, CleaningReport, HashSet, hash_record
 from sixfold.data.corpus import Corpus, Fingerprint
 
 ROWS_PER_COMMIT = 20_000
@@ -48,7 +48,7 @@ class RecordReader(Protocol):
         """Read every record of a corpus, in order."""
         ...
 
-    def cleaner(self, seen: Seen) -> Cleaner:
+    def cleaner(self, seen: HashSet) -> Cleaner:
         """Return the filters; `seen` holds the hashes of records that were kept already."""
         ...
 
@@ -104,7 +104,7 @@ class CleanedCorpora:
     lines: np.ndarray
     hashes: np.ndarray
     ends: Sequence[int]  # where the lines of each corpus end
-    report: Report
+    report: CleaningReport
     key: str
     # The records with the smallest hashes, if this process has just read them; see `records_at`.
     sample: Mapping[int, Record] = field(default_factory=dict)
@@ -166,7 +166,7 @@ def clean(
     sample: dict[int, Record] = {}
     if not log.done:
         with log:
-            cleaner = reader.cleaner(Seen(np.array(log.read("hash"))))
+            cleaner = reader.cleaner(HashSet(np.array(log.read("hash"))))
             sample = _clean(log, corpora, reader, cleaner, advance, sample_size)
     if None in digests:
         digests = log.notes["digests"]
@@ -179,7 +179,7 @@ def clean(
         known.add(dict(zip(names, log.notes["digests"], strict=True)))
         log = ArrayLog(hashed, arrays)
     notes = log.notes
-    arrays_and_report = log.read("line"), log.read("hash"), notes["ends"], Report.from_dict(notes["report"])
+    arrays_and_report = log.read("line"), log.read("hash"), notes["ends"], CleaningReport.from_dict(notes["report"])
     return CleanedCorpora(reader, corpora, *arrays_and_report, name(digests), sample)
 
 
@@ -191,7 +191,7 @@ def _clean(
     digests = list(log.notes.get("digests", []))
     last_line = log.notes.get("reached", 0)  # of the corpus that an earlier call was in
     if "report" in log.notes:
-        cleaner.report = Report.from_dict(log.notes["report"])
+        cleaner.report = CleaningReport.from_dict(log.notes["report"])
 
     def notes() -> dict[str, Any]:
         return {"ends": ends, "digests": digests, "reached": last_line, "report": cleaner.report.to_dict()}
@@ -203,7 +203,7 @@ def _clean(
         records = (record for record in reader.read(corpus, advance, fingerprint) if record.line > last_line)
         while part := list(islice(records, ROWS_PER_COMMIT)):
             kept = list(cleaner.clean(corpus, part))
-            hashes = np.frombuffer(b"".join(hash_of(*record[1:]) for record in kept), np.uint64)
+            hashes = np.frombuffer(b"".join(hash_record(*record[1:]) for record in kept), np.uint64)
             numbers = range(log.lengths["line"], log.lengths["line"] + len(kept))
             smallest = nsmallest(count, chain(smallest, zip(hashes.tolist(), numbers, kept, strict=True)))
             log.append("line", np.array([record.line for record in kept]))

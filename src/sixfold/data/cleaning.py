@@ -1,4 +1,4 @@
-"""Which pairs are worth learning from, told by cheap rules that each have a name, a count and examples."""
+"""Filters that drop bad pairs by cheap rules; each filter has a name, a count and examples."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from sixfold.data.corpus import Corpus, Pair
 from sixfold.errors import DataError
 from sixfold.text.languages import LETTERS, SCRIPTS, chinese_variant, count_characters, letters, weighted_length
 
-CHUNK = 10_000  # pairs that are looked up among those seen at once
-EXAMPLES = 3
-# What to do about a corpus that a filter dropped as a whole, where leaving the filter off would be wrong.
-CURES = {
+PAIRS_PER_CHUNK = 10_000  # that are checked for duplicates at once
+EXAMPLES = 3  # of each filter
+# Hints for a corpus that a filter drops completely, for filters that should not be disabled.
+HINTS = {
     "encoding": "convert the file to UTF-8, for example: iconv -f GB18030 -t UTF-8",
     "script": "are the two sides swapped, or data.source and data.target?",
 }
-SMOOTHING = 10  # units added to both sides before their ratio is taken: short pairs vary more
-UNTRANSLATED = 4  # Latin words make a sentence; fewer may be a name, which has no letter of another script
+SMOOTHING = 10  # added to both lengths before their ratio is taken, because short pairs vary more
+MIN_UNTRANSLATED_WORDS = 4  # in Latin letters; fewer may be a name, which stays in Latin letters
 REPLACEMENT = "\ufffd"
 
-# Controls, overrides of direction, byte order marks and anchors of annotations. The joiners U+200C and U+200D stay:
-# Persian, the scripts of India and emoji need them; so do the marks of direction, which Arabic and Hebrew need.
+# Control characters, direction overrides, byte order marks and annotation anchors. The joiners U+200C and U+200D are
+# allowed, because Persian, the scripts of India and emoji need them; so are the direction marks of Arabic and Hebrew.
 _CONTROLS = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u202d\u202e\ufeff\ufff9-\ufffb]")
 _ZERO_WIDTH_SPACE = "\u200b"
-_ZERO_WIDTH_SPACED = ("km", "lo", "my", "th")  # where it says at which word a line may break
+_ZERO_WIDTH_SPACED = ("km", "lo", "my", "th")  # languages that use it to show where a line may break
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
-# Only tags of HTML, as <name> is a placeholder in manuals, and only links and templates that are whole, as brackets
-# and braces nest in code and formulas.
+# Only HTML tags, because <name> is a placeholder in manuals, and only complete links and templates, because code and
+# formulas have nested brackets and braces.
 _MARKUP = re.compile(
     r"</?(?:a|b|br|center|code|div|em|font|h[1-6]|hr|i|img|li|ol|p|pre|ref|small|span|strong|sub|sup|table|t[dhr]|u|ul)"
     r"(?:\s[^<>]*)?/?>"
@@ -45,54 +45,55 @@ _MARKUP = re.compile(
 )
 
 
-class Writing(NamedTuple):
-    """How a language is written: runs of its own letters and words in letters that neither it nor Latin has."""
+class WritingSystem(NamedTuple):
+    """Patterns for the script of a language: `own` letters, and `foreign` words in neither its script nor Latin."""
 
     own: re.Pattern[str]
     foreign: re.Pattern[str]
 
     @classmethod
-    def of(cls, language: str) -> Writing | None:
+    def of(cls, language: str) -> WritingSystem | None:
+        """Return the patterns of a language, or None if its script is unknown."""
         if language not in SCRIPTS:
             return None
         others = "".join(LETTERS[script] for script in LETTERS if script not in ("Latin", *SCRIPTS[language]))
-        # Two letters make a word; one alone is often a symbol, as α and Ω are.
+        # At least two letters: a single one is often a symbol, such as α or Ω.
         return cls(letters(*SCRIPTS[language]), re.compile(f"[{others}]{{2,}}"))
 
 
-class Rules(NamedTuple):
-    """What the filters are told besides the pair."""
+class FilterContext(NamedTuple):
+    """The settings and languages that filters use besides the pair."""
 
     max_characters: int
     max_ratio: float
     languages: tuple[str, str]
-    writings: tuple[Writing | None, Writing | None]
+    writing_systems: tuple[WritingSystem | None, WritingSystem | None]
 
     @property
     def one_language(self) -> bool:
         return self.languages[0] == self.languages[1] != ""
 
 
-def empty(source: str, target: str, rules: Rules) -> bool:
+def is_empty(source: str, target: str, context: FilterContext) -> bool:
     return not source or not target
 
 
-def encoding(source: str, target: str, rules: Rules) -> bool:
-    """Bytes that were no UTF-8, or half a surrogate pair."""
+def has_bad_encoding(source: str, target: str, context: FilterContext) -> bool:
+    """Return whether a side has bytes that were not UTF-8, or half a surrogate pair."""
     if REPLACEMENT in source or REPLACEMENT in target:
         return True
     return not _printable(source, target) and bool(_LONE_SURROGATES.search(source) or _LONE_SURROGATES.search(target))
 
 
-def control(source: str, target: str, rules: Rules) -> bool:
-    """Characters that no reader sees and no writer meant."""
+def has_control_characters(source: str, target: str, context: FilterContext) -> bool:
+    """Return whether a side has invisible characters that do not belong in text."""
     return not _printable(source, target) and (
-        _invisible(source, rules.languages[0]) or _invisible(target, rules.languages[1])
+        _invisible(source, context.languages[0]) or _invisible(target, context.languages[1])
     )
 
 
 def _printable(source: str, target: str) -> bool:
-    """Whether all is well at a glance, as it is with almost every pair."""
+    """Return whether a pair has printable characters only, as almost every pair does; this is fast."""
     return source.isprintable() and target.isprintable()
 
 
@@ -100,73 +101,75 @@ def _invisible(text: str, language: str) -> bool:
     return bool(_CONTROLS.search(text)) or (_ZERO_WIDTH_SPACE in text and language not in _ZERO_WIDTH_SPACED)
 
 
-def markup(source: str, target: str, rules: Rules) -> bool:
-    """Tags, entities, links or templates left over on one side; on both they are what the text is about."""
+def has_one_sided_markup(source: str, target: str, context: FilterContext) -> bool:
+    """Return whether only one side has tags, entities, links or templates; on both sides they belong to the text."""
     return bool(_MARKUP.search(source)) != bool(_MARKUP.search(target))
 
 
-def long(source: str, target: str, rules: Rules) -> bool:
-    return len(source) > rules.max_characters or len(target) > rules.max_characters
+def is_long(source: str, target: str, context: FilterContext) -> bool:
+    return len(source) > context.max_characters or len(target) > context.max_characters
 
 
-def ratio(source: str, target: str, rules: Rules) -> bool:
-    """One side says much more than the other."""
+def has_unequal_lengths(source: str, target: str, context: FilterContext) -> bool:
+    """Return whether one side is more than `max_ratio` times as long as the other."""
     first, second = len(source) + SMOOTHING, len(target) + SMOOTHING
-    most_first = first if source.isascii() else 3 * first
-    most_second = second if target.isascii() else 3 * second
-    if most_first <= rules.max_ratio * second and most_second <= rules.max_ratio * first:
-        return False  # whatever the characters are; counting them takes longer
+    longest_first = first if source.isascii() else 3 * first
+    longest_second = second if target.isascii() else 3 * second
+    if longest_first <= context.max_ratio * second and longest_second <= context.max_ratio * first:
+        return False  # for any characters; counting them takes longer
     shorter, longer = sorted((weighted_length(source) + SMOOTHING, weighted_length(target) + SMOOTHING))
-    return longer > rules.max_ratio * shorter
+    return longer > context.max_ratio * shorter
 
 
-def script(source: str, target: str, rules: Rules) -> bool:
-    """A side is not written as its language is."""
-    first, second = rules.writings
-    return (first is not None and _misplaced(source, first)) or (second is not None and _misplaced(target, second))
+def has_wrong_script(source: str, target: str, context: FilterContext) -> bool:
+    """Return whether a side is not in the script of its language."""
+    first, second = context.writing_systems
+    return (first is not None and _is_in_wrong_script(source, first)) or (
+        second is not None and _is_in_wrong_script(target, second)
+    )
 
 
-def _misplaced(text: str, writing: Writing) -> bool:
-    # Latin counts as foreign nowhere: names, code and units stay Latin in technical text of every language, so that
-    # a good Chinese sentence may have ten Latin letters to one of its own. Only a side without any is untranslated.
+def _is_in_wrong_script(text: str, writing: WritingSystem) -> bool:
+    # Latin never counts as foreign: names, code and units stay Latin in technical text of every language, so a good
+    # Chinese sentence may have ten Latin letters for each of its own. Only a side without own letters is untranslated.
     own = writing.own.search(text)
     if own is None:
         latin = sum(bool(letters("Latin").search(word)) for word in text.split())
-        return latin >= UNTRANSLATED or bool(writing.foreign.search(text))
+        return latin >= MIN_UNTRANSLATED_WORDS or bool(writing.foreign.search(text))
     if text.isascii() or 3 * len(own[0]) >= len(text) or not writing.foreign.search(text):
-        return False  # there is no room for twice as many foreign letters, or there are none
+        return False  # the foreign letters cannot be twice as many, or there are none
     return 2 * count_characters(writing.own, text) < count_characters(writing.foreign, text)
 
 
-def copied(source: str, target: str, rules: Rules) -> bool:
-    """The same words on both sides; within one language that may be right, as in the correction of grammar."""
-    return not rules.one_language and same_words(source, target)
+def is_copied(source: str, target: str, context: FilterContext) -> bool:
+    """Return whether both sides have the same words; within one language, as in grammar correction, this is allowed."""
+    return not context.one_language and same_words(source, target)
 
 
 def same_words(source: str, target: str) -> bool:
-    """Whether two texts differ in case and white space only, and hold a letter."""
+    """Return whether two texts with a letter differ only in case and white space."""
     if source[:1].casefold() != target[:1].casefold():
         return False
     same = "".join(source.casefold().split()) == "".join(target.casefold().split())
     return same and any(map(str.isalpha, source))
 
 
-# Asked in this order; the first to say yes takes the pair out.
-FILTERS: dict[str, Callable[[str, str, Rules], bool] | None] = {
-    "empty": empty,
-    "encoding": encoding,
-    "control": control,
-    "markup": markup,
-    "long": long,
-    "ratio": ratio,
-    "script": script,
-    "copied": copied,
-    "duplicate": None,  # depends on all pairs before: Cleaner asks Seen, a chunk at a time
+# Applied in this order; the first filter that returns True drops the pair.
+FILTERS: dict[str, Callable[[str, str, FilterContext], bool] | None] = {
+    "empty": is_empty,
+    "encoding": has_bad_encoding,
+    "control": has_control_characters,
+    "markup": has_one_sided_markup,
+    "long": is_long,
+    "ratio": has_unequal_lengths,
+    "script": has_wrong_script,
+    "copied": is_copied,
+    "duplicate": None,  # depends on all earlier pairs: Cleaner uses a HashSet, one chunk at a time
 }
 
 
-class Seen:
-    """A set of 64-bit hashes at 8 bytes each: sorted arrays, every one at least twice as long as the next."""
+class HashSet:
+    """A set of 64-bit hashes in 8 bytes each: sorted arrays, each at least twice as long as the next."""
 
     def __init__(self, hashes: np.ndarray | None = None) -> None:
         self._levels: list[np.ndarray] = []
@@ -174,66 +177,67 @@ class Seen:
             self.add(hashes)
 
     def add(self, hashes: np.ndarray) -> np.ndarray:
-        """Take in hashes; True where one is new, at its first place in the batch."""
+        """Add hashes; return a mask that is True for each new hash, at its first position."""
         unique, first = np.unique(hashes.astype(np.uint64, copy=False), return_index=True)
         new = np.ones(len(unique), bool)
         for level in self._levels:
-            places = np.minimum(np.searchsorted(level, unique), len(level) - 1)
-            new &= level[places] != unique
+            positions = np.minimum(np.searchsorted(level, unique), len(level) - 1)
+            new &= level[positions] != unique
         self._push(unique[new])
         mask = np.zeros(len(hashes), bool)
         mask[first[new]] = True
         return mask
 
     def hashes(self) -> np.ndarray:
-        """All of them, sorted."""
+        """Return all hashes, sorted."""
         return np.sort(np.concatenate([*self._levels, np.empty(0, np.uint64)]), kind="stable")
 
     def _push(self, level: np.ndarray) -> None:
         while self._levels and len(self._levels[-1]) < 2 * len(level):
-            # The stable sort finds the two sorted runs and merges them.
+            # A stable sort merges the two sorted runs.
             level = np.sort(np.concatenate([self._levels.pop(), level]), kind="stable")
         if len(level):
             self._levels.append(level)
 
 
-def hash_of(*texts: str) -> bytes:
-    """Return eight bytes that are the same for records that differ in case and white space only."""
-    plain = "\n".join(map(_folded, texts))
-    return hashlib.blake2b(plain.encode("utf-8", "replace"), digest_size=8).digest()
+def hash_record(*texts: str) -> bytes:
+    """Return eight bytes that are equal for records that differ only in case and white space."""
+    normalised = "\n".join(map(_normalised, texts))
+    return hashlib.blake2b(normalised.encode("utf-8", "replace"), digest_size=8).digest()
 
 
-def _folded(text: str) -> str:
+def _normalised(text: str) -> str:
     folded = text.casefold().strip()
-    # The space is the only white space that is printable: most texts need no splitting.
+    # The space is the only printable white space, so most texts need no splitting.
     return folded if text.isprintable() and "  " not in text else " ".join(folded.split())
 
 
-def how_to_leave_off(kind: str) -> str:
-    """Filters are settings; what a doctor's report condemns is not."""
+def how_to_disable(kind: str) -> str:
+    """Return the option that disables a filter, or that keeps a kind of fault of `sixfold doctor`."""
     return f"--set data.skip='[\"{kind}\"]'" if kind in get_args(Filter) else f"--keep {kind}"
 
 
 @dataclass
-class Report:
-    """What cleaning did: counts that add up, and where to look."""
+class CleaningReport:
+    """The counts of cleaning, and the locations of some dropped pairs."""
 
     read: int = 0
     kept: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
     examples: dict[str, list[str]] = field(default_factory=dict)
-    simplified: int = 0  # kept pairs whose Chinese is of this kind
+    simplified: int = 0  # kept pairs with this kind of Chinese
     traditional: int = 0
-    unchanged: int = 0  # kept pairs of one language whose two sides are the same
+    unchanged: int = 0  # kept pairs within one language with two equal sides
 
     def drop(self, name: str, where: str) -> None:
+        """Count a pair that a filter dropped, and keep its location as an example."""
         self.dropped[name] = self.dropped.get(name, 0) + 1
         examples = self.examples.setdefault(name, [])
         if len(examples) < EXAMPLES:
             examples.append(where)
 
-    def merge(self, other: Report) -> None:
-        """Add what was done to other pairs."""
+    def merge(self, other: CleaningReport) -> None:
+        """Add the counts of another report."""
         for name in ("read", "kept", "simplified", "traditional", "unchanged"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name, number in other.dropped.items():
@@ -245,82 +249,86 @@ class Report:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Report:
+    def from_dict(cls, values: dict[str, Any]) -> CleaningReport:
         return cls(**values)
 
     def nothing_left(self) -> DataError:
-        """What to tell a user whose corpus was dropped as a whole."""
+        """Return the error for a corpus without any remaining pair."""
         if not self.read:
             return DataError("corpus: expected pairs of text; it is empty")
-        most = max(self.dropped, key=self.dropped.__getitem__)
+        largest = max(self.dropped, key=self.dropped.__getitem__)
         return DataError(
-            f"corpus: none of {self.read:,} pairs is left; the filter {most!r} dropped {self.dropped[most]:,} of them, "
-            f"the first at {self.examples[most][0]}",
-            CURES.get(most, f"look at that line; if it is good, leave the filter off: {how_to_leave_off(most)}"),
+            f"corpus: none of {self.read:,} pairs is left; "
+            f"the filter {largest!r} dropped {self.dropped[largest]:,} of them, the first at {self.examples[largest][0]}",
+            HINTS.get(largest, f"look at that line; if it is good, disable the filter: {how_to_disable(largest)}"),
         )
 
     @property
     def is_a_copy(self) -> bool:
-        """Whether most pairs have the same text on both sides, so that there is hardly anything to learn."""
+        """Return whether most pairs have the same text on both sides, so that there is hardly anything to learn."""
         return self.dropped.get("copied", 0) + self.unchanged > self.read / 2
 
     def lines(self) -> list[str]:
-        """For a person: what was kept, what each filter took and one place to see it."""
+        """Return the report for people: the pairs kept, and the count and one location for each filter."""
         table = [f"{self.read:,} pairs read, {self.kept:,} kept ({self.kept / max(self.read, 1):.1%})"]
         for name, number in self.dropped.items():
             if number:
                 table.append(f"{name:>14} {number:>11,} {number / self.read:>6.1%}  {self.examples[name][0]}")
-        rarer, all_told = min(self.simplified, self.traditional), self.simplified + self.traditional
-        if rarer > all_told / 100:
+        rarer, total = min(self.simplified, self.traditional), self.simplified + self.traditional
+        if rarer > total / 100:
             table.append(
-                f"Chinese of both kinds: {self.simplified / all_told:.1%} simplified, "
-                f"{self.traditional / all_told:.1%} traditional"
+                f"Chinese of both kinds: {self.simplified / total:.1%} simplified, "
+                f"{self.traditional / total:.1%} traditional"
             )
         return table
 
 
 class Cleaner:
-    """Lets good pairs through, in order, and counts the rest; a pair seen in an earlier corpus is a duplicate too."""
+    """Passes on good pairs in order and counts the others; a pair of an earlier corpus is a duplicate too."""
 
     def __init__(
-        self, config: DataConfig, languages: tuple[str, str], seen: Seen | None = None, report: Report | None = None
+        self,
+        config: DataConfig,
+        languages: tuple[str, str],
+        seen: HashSet | None = None,
+        report: CleaningReport | None = None,
     ) -> None:
         enabled = [name for name in FILTERS if name not in config.skip]
-        self.seen = seen or Seen()
-        self.report = report or Report(dropped=dict.fromkeys(enabled, 0))
+        self.seen = seen or HashSet()
+        self.report = report or CleaningReport(dropped=dict.fromkeys(enabled, 0))
         self._filters = [(name, test) for name in enabled if (test := FILTERS[name])]
-        self._once = "duplicate" in enabled
+        self._drops_duplicates = "duplicate" in enabled
         self._counts_copies = "copied" in enabled
         self._chinese = next((side for side, code in zip(Pair._fields[1:], languages, strict=True) if code == "zh"), "")
-        writings = (Writing.of(languages[0]), Writing.of(languages[1]))
-        self._rules = Rules(config.max_characters, config.max_ratio, languages, writings)
+        writing_systems = (WritingSystem.of(languages[0]), WritingSystem.of(languages[1]))
+        self._context = FilterContext(config.max_characters, config.max_ratio, languages, writing_systems)
 
     def clean(self, corpus: Corpus, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        """The pairs of a corpus that pass; `corpus` is asked only where a pair stands."""
+        """Yield the pairs that pass all filters; `corpus` is used for their locations only."""
         remaining = iter(pairs)
-        while chunk := list(islice(remaining, CHUNK)):
+        while chunk := list(islice(remaining, PAIRS_PER_CHUNK)):
             self.report.read += len(chunk)
             yield from self._unseen(corpus, [pair for pair in chunk if self._passes(corpus, pair)])
 
     def _passes(self, corpus: Corpus, pair: Pair) -> bool:
         line, source, target = pair
         for name, test in self._filters:
-            if test(source, target, self._rules):
+            if test(source, target, self._context):
                 self.report.drop(name, corpus.where(line))
                 return False
         return True
 
     def _unseen(self, corpus: Corpus, pairs: list[Pair]) -> list[Pair]:
         new = [True] * len(pairs)
-        if self._once:
-            hashes = b"".join([hash_of(source, target) for _, source, target in pairs])
+        if self._drops_duplicates:
+            hashes = b"".join([hash_record(source, target) for _, source, target in pairs])
             new = self.seen.add(np.frombuffer(hashes, np.uint64)).tolist()
-        for pair, fresh in zip(pairs, new, strict=True):
-            if not fresh:
+        for pair, is_new in zip(pairs, new, strict=True):
+            if not is_new:
                 self.report.drop("duplicate", corpus.where(pair.line))
         kept = list(compress(pairs, new))
         self.report.kept += len(kept)
-        if self._rules.one_language and self._counts_copies:
+        if self._context.one_language and self._counts_copies:
             self.report.unchanged += sum(same_words(source, target) for _, source, target in kept)
         if self._chinese:
             variants = Counter(chinese_variant(getattr(pair, self._chinese)) for pair in kept)

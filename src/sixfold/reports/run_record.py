@@ -12,7 +12,7 @@ from typing import Any
 
 from sixfold import modelfile, tensorfile
 from sixfold.config import to_dict
-from sixfold.data.cleaning import Report
+from sixfold.data.cleaning import CleaningReport
 from sixfold.data.corpus import Corpus
 from sixfold.errors import DataError, SixfoldError
 from sixfold.evaluation.systems import TestSet, short_names
@@ -173,10 +173,10 @@ def read_progress(folder: Path) -> Mapping[str, Any]:
     return {}
 
 
-def read_cleaning(folder: Path) -> Report | None:
+def read_cleaning(folder: Path) -> CleaningReport | None:
     for path in sorted(folder.glob("data/clean-*/ledger.json")):
         with suppress(KeyError, TypeError):
-            return Report.from_dict(read_json(path)["notes"]["report"])
+            return CleaningReport.from_dict(read_json(path)["notes"]["report"])
     return None
 
 

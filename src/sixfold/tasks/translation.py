@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from sixfold.config import DataConfig, ModelConfig, TrainingConfig
 from sixfold.data import shortlist
 from sixfold.data.cleaned import Advance
-from sixfold.data.cleaning import Cleaner, Seen
+from sixfold.data.cleaning import Cleaner, HashSet
 from sixfold.data.corpus import Corpus, Fingerprint, Pair
 from sixfold.data.examples import Examples, ExampleSet, Packing, Part
 from sixfold.data.store import Ragged, TokenStore
@@ -101,7 +101,7 @@ class TranslationTask:
         """Read the pairs of a corpus in order."""
         return corpus.pairs(advance, fingerprint)
 
-    def cleaner(self, seen: Seen) -> Cleaner:
+    def cleaner(self, seen: HashSet) -> Cleaner:
         """Return the filters of `data` for these languages."""
         return Cleaner(self.data, self.languages, seen)
 

@@ -11,7 +11,7 @@ from sixfold import files
 from sixfold.config import TokenizerConfig
 from sixfold.data import cleaned, store
 from sixfold.data.cleaned import CleanedCorpora, RecordReader, key_of
-from sixfold.data.cleaning import how_to_leave_off
+from sixfold.data.cleaning import how_to_disable
 from sixfold.data.corpus import Corpus
 from sixfold.data.store import TokenStore
 from sixfold.errors import DataError
@@ -45,7 +45,7 @@ class Preparation:
         if kept.report.is_a_copy:
             raise DataError(
                 f"corpus: expected translations; most of {kept.report.read:,} pairs have the same text on both sides",
-                f"name the file of the other language second; if the text is right, {how_to_leave_off('copied')}",
+                f"name the file of the other language second; if the text is right, {how_to_disable('copied')}",
             )
         return kept
 

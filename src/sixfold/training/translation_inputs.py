@@ -15,7 +15,7 @@ from sixfold import files
 from sixfold.config import Config, TokenizerConfig, from_dict
 from sixfold.configfile import require
 from sixfold.data.cleaned import CleanedCorpora, key_of
-from sixfold.data.corpus import RECORDS, Corpus, languages_in, languages_named, uncompressed
+from sixfold.data.corpus import RECORDS, Corpus, detect_languages, languages_from_names, uncompressed_name
 from sixfold.data.examples import ExampleSet
 from sixfold.data.loader import BatchPlan, Loader
 from sixfold.data.store import open_tokens
@@ -51,7 +51,7 @@ def find(recipe: Recipe, folder: Path, start_languages: tuple[str, str] = ("", "
     """
     if not recipe.corpus:
         raise DataError("corpus: expected files to learn from; got none", "name two files of lines or one of pairs")
-    languages = complete_languages(languages_in(recipe.config.data, recipe.corpus[0], folder), start_languages)
+    languages = complete_languages(detect_languages(recipe.config.data, recipe.corpus[0], folder), start_languages)
     for config in () if are_stated(recipe) else (*recipe.corpus, *recipe.dev, *recipe.test):
         refuse_reversed(config, languages)
     train, dev, test = (
@@ -73,8 +73,8 @@ def are_stated(recipe: Recipe) -> bool:
 def refuse_reversed(config: CorpusConfig, languages: tuple[str, str]) -> None:
     """Refuse files whose names say that their sides are in the opposite order to those of the run."""
     # Columns may be named in any order, and fields of JSON are found by their names.
-    by_order = not config.columns and uncompressed(Path(config.files[0])).suffix.lower() not in RECORDS
-    named = languages_named(config)
+    by_order = not config.columns and uncompressed_name(Path(config.files[0])).suffix.lower() not in RECORDS
+    named = languages_from_names(config)
     if by_order and named == languages[::-1] and named[0] != named[1]:
         raise DataError(
             f"{', '.join(config.files)}: expected {languages[0]} and then {languages[1]}, as in the rest of the run; "
