@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from sixfold import Translator
-from sixfold.text.lines import read_lines
+from sixfold.text.encodings import read_lines
 
 DIRECTIONS = ("zh-en", "en-zh")
 SEPARATOR = " / "

@@ -1,11 +1,10 @@
-"""The effect of each decision behind the Chinese–English model on the dev sets: small models that differ only in it.
+"""What each decision behind the Chinese–English model does to the dev sets: small models that differ in it alone.
 
     python benchmarks/decisions.py DATA --work DIR                        # one after another; GPU
     python benchmarks/decisions.py DATA --work DIR --only general         # one; several such processes may share a GPU
     python benchmarks/decisions.py DATA --work DIR --device cpu --steps 4
 
-"examined" trains on DATA/examined/train: the corpora without the pairs that `sixfold doctor` advised `sixfold clean` to
-drop.
+"examined" learns from DATA/examined/train: the corpora without the lines that `sixfold doctor` reports.
 """
 
 from __future__ import annotations
@@ -19,8 +18,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import get_args
-
-from sixfold.training.prepare import find
 
 from sixfold import recipe as recipes
 from sixfold.config import Filter
@@ -45,9 +42,9 @@ GENERAL = {
 
 @dataclass(frozen=True)
 class Variant:
-    """How a model differs from the recipe."""
+    """The differences from the recipe."""
 
-    weights: Mapping[str, float] | None = None  # of the corpora, by name; None: as in the recipe
+    weights: Mapping[str, float] | None = None  # of the corpora; None: those of the recipe
     layers: tuple[int, int] = (6, 2)
     width: int = 384
     settings: tuple[str, ...] = ()
@@ -55,13 +52,13 @@ class Variant:
 
 
 VARIANTS = {
-    # Which corpora, and their weights.
-    "plain": Variant({}),  # every pair once an epoch
-    "mixed": Variant(MIXED),  # less law, dictionary and names, more general and clean text
-    "general": Variant(GENERAL),  # even more so, and half of the documentation
+    # Which corpora, and how often.
+    "plain": Variant({}),  # every pair once per epoch
+    "mixed": Variant(MIXED),  # less law, dictionary and names, more of what is general and clean
+    "general": Variant(GENERAL),  # even more of those, and half of the documentation
     "no dictionary": Variant({**MIXED, "cedict": 0.001, "names": 0.001}),
-    # What is dropped from the corpora.
-    "6+2x384": Variant(),  # the default filters of training
+    # What is dropped from them.
+    "6+2x384": Variant(),  # with the filters of training
     "uncleaned": Variant(settings=(f"data.skip={json.dumps(get_args(Filter))}",)),
     "examined": Variant(folder="examined"),
     # The shape.
@@ -72,8 +69,8 @@ VARIANTS = {
 }
 
 
-def apply_variant(recipe: Recipe, variant: Variant, steps: int) -> Recipe:
-    """Return the recipe with the shape, corpora and settings of a variant."""
+def apply(recipe: Recipe, variant: Variant, steps: int) -> Recipe:
+    """Return the recipe of a variant, shortened to a number of steps."""
     width = variant.width
     settings = {
         "model.d_model": width, "model.heads": width // 64, "model.d_ff": 4 * width,
@@ -83,7 +80,7 @@ def apply_variant(recipe: Recipe, variant: Variant, steps: int) -> Recipe:
     }  # fmt: skip
     recipe = recipes.changed(recipe, "", [*(f"{name}={value}" for name, value in settings.items()), *variant.settings])
 
-    def adapt_corpus(corpus: CorpusConfig) -> CorpusConfig:
+    def reweighted(corpus: CorpusConfig) -> CorpusConfig:
         (file,) = corpus.files
         weights = variant.weights
         weight = corpus.weight if weights is None else float(weights.get(Path(file).name.split(".")[0], 1.0))
@@ -91,13 +88,13 @@ def apply_variant(recipe: Recipe, variant: Variant, steps: int) -> Recipe:
 
     dev = tuple(
         replace(corpus, bleu=0.0, bleu_back=0.0) for corpus in recipe.dev
-    )  # these thresholds belong to another model
-    return replace(recipe, corpus=tuple(map(adapt_corpus, recipe.corpus)), dev=dev)
+    )  # the recipe expects them of another model
+    return replace(recipe, corpus=tuple(map(reweighted, recipe.corpus)), dev=dev)
 
 
 @contextmanager
-def wait_for_lock(folder: Path) -> Iterator[None]:
-    """Wait until no other process holds the folder, then hold it."""
+def locked(folder: Path) -> Iterator[None]:
+    """Lock a folder, and wait for it while another process has locked it."""
     while True:
         try:
             with claim(folder):
@@ -118,26 +115,26 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--prepare", action="store_true", help="only clean and tokenise")
     args = parser.parse_args()
-    run.WORTH_LISTING = 10**9  # scores are computed without a shortlist, so none is learnt
+    translation.MIN_VOCAB_FOR_SHORTLIST = 10**9  # scores are taken without a shortlist, so none is learned
     for name in args.only:
-        make = partial(apply_variant, recipes.load(RECIPE), VARIANTS[name], args.steps)
-        recipe = make()
+        make_recipe = partial(apply, recipes.load(RECIPE), VARIANTS[name], args.steps)
+        recipe = make_recipe()
         out = args.work / "".join(letter if letter.isalnum() else "-" for letter in name)
         out.mkdir(parents=True, exist_ok=True)
         shared = args.work / "data"
         shared.mkdir(exist_ok=True)
         if not (out / "data").exists():
             (out / "data").symlink_to(shared.absolute())
-        with wait_for_lock(args.work):  # variants with the same corpora share the cleaned and tokenised data
+        with locked(args.work):  # variants with the same corpora share the cleaned and tokenised data
             device = run.choose_device(args.device)
             prepare_inputs(recipe, find(recipe, args.data), args.work, {}, device, Display(Interrupt()))
         if args.prepare:
             continue
-        scores = run.begin_run(make, args.data, out, args.device).scores
-        if not scores:  # the run was interrupted
+        results = run.begin_run(make_recipe, args.data, out, args.device).scores
+        if not results:  # the run was interrupted
             return
-        means = {key: sum(of_set[key] for of_set in scores.values()) / len(scores) for key in ("bleu", "chrf")}
-        bleu = {set_name: round(of_set["bleu"], 2) for set_name, of_set in scores.items()}
+        means = {key: sum(scores[key] for scores in results.values()) / len(results) for key in ("bleu", "chrf")}
+        bleu = {dev_set: round(scores["bleu"], 2) for dev_set, scores in results.items()}
         print(json.dumps({"variant": name, "bleu": bleu, "means": means}), flush=True)
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from sixfold import TranslationMemory
-from sixfold.text.lines import read_lines
+from sixfold.text.encodings import read_lines
 from sixfold.translation.memory import MAX_INEXACT_SCORE, MAX_MATCHES, MIN_SCORE, edit_distance, split_words
 from sixfold.translation.pair_files import Pair
 from sixfold.translation.result import Match

@@ -1,4 +1,4 @@
-"""Other implementations of the Transformer for comparison. Each takes tokens and returns a label-smoothed loss."""
+"""What a user would pick instead, made ready for the same work: tokens in, label-smoothed loss out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 
 import torch
 import torch.nn.functional as F
-from sixfold.training.loss import smoothed_cross_entropy
 from torch import Tensor, nn
 
 from sixfold.config import ModelConfig
@@ -14,25 +13,24 @@ from sixfold.interop.huggingface import export_weights
 from sixfold.interop.torch_nn import to_torch_nn
 from sixfold.model.positions import Sinusoid
 from sixfold.model.transformer import EncoderDecoder, weights_of
+from sixfold.tasks.loss import smoothed_cross_entropy
 
 
-def smoothed_loss(logits: Tensor, labels: Tensor) -> Tensor:
+def loss_of(logits: Tensor, labels: Tensor) -> Tensor:
     return smoothed_cross_entropy(logits.flatten(0, 1), labels.flatten(), 0.1) / labels.numel()
 
 
-class Sixfold(nn.Module):
-    """Sixfold's own model."""
-
+class Ours(nn.Module):
     def __init__(self, _: ModelConfig, model: EncoderDecoder) -> None:
         super().__init__()
         self.model = model
 
     def forward(self, source: Tensor, target: Tensor, labels: Tensor) -> Tensor:
-        return smoothed_loss(self.model(source, target), labels)
+        return loss_of(self.model(source, target), labels)
 
 
 class TorchNN(nn.Module):
-    """torch.nn.Transformer, with embeddings, positions and output, which it does not have itself."""
+    """torch.nn.Transformer with the embeddings, positions and output that it leaves to its user."""
 
     def __init__(self, config: ModelConfig, model: EncoderDecoder) -> None:
         super().__init__()
@@ -54,11 +52,11 @@ class TorchNN(nn.Module):
     def forward(self, source: Tensor, target: Tensor, labels: Tensor) -> Tensor:
         mask = nn.Transformer.generate_square_subsequent_mask(target.size(1), device=target.device)
         x = self.transformer(self.embed(source), self.embed(target), tgt_mask=mask, tgt_is_causal=True)
-        return smoothed_loss(F.linear(x, self.token.weight), labels)
+        return loss_of(F.linear(x, self.token.weight), labels)
 
 
 class HuggingFace(nn.Module):
-    """MarianMTModel of transformers, with scaled_dot_product_attention."""
+    """MarianMTModel of transformers, attention by scaled_dot_product_attention."""
 
     def __init__(self, config: ModelConfig, model: EncoderDecoder) -> None:
         super().__init__()
@@ -80,32 +78,28 @@ class HuggingFace(nn.Module):
 
     def forward(self, source: Tensor, target: Tensor, labels: Tensor) -> Tensor:
         logits = self.model(input_ids=source, decoder_input_ids=target, use_cache=False).logits
-        return smoothed_loss(logits, labels)
+        return loss_of(logits, labels)
 
 
 class PlainAttention(nn.Module):
-    """Multi-head attention with fused projections."""
-
     def __init__(self, d_model: int, heads: int, cross: bool) -> None:
         super().__init__()
         self.heads, self.cross = heads, cross
         self.query = nn.Linear(d_model, d_model) if cross else None
-        self.fused = nn.Linear(d_model, (2 if cross else 3) * d_model)
+        self.rest = nn.Linear(d_model, (2 if cross else 3) * d_model)
         self.output = nn.Linear(d_model, d_model)
 
     def forward(self, x: Tensor, memory: Tensor | None, causal: bool) -> Tensor:
         if self.query is not None:
-            query, (key, value) = self.query(x), self.fused(memory).chunk(2, -1)
+            query, (key, value) = self.query(x), self.rest(memory).chunk(2, -1)
         else:
-            query, key, value = self.fused(x).chunk(3, -1)
+            query, key, value = self.rest(x).chunk(3, -1)
         heads = [t.unflatten(-1, (self.heads, -1)).transpose(1, 2) for t in (query, key, value)]
         mixed = F.scaled_dot_product_attention(*heads, is_causal=causal)
         return self.output(mixed.transpose(1, 2).flatten(2))
 
 
 class PlainLayer(nn.Module):
-    """A post-norm layer of the encoder or the decoder."""
-
     def __init__(self, config: ModelConfig, cross: bool) -> None:
         super().__init__()
         d = config.d_model
@@ -123,7 +117,7 @@ class PlainLayer(nn.Module):
 
 
 class Plain(nn.Module):
-    """A short Transformer with fused projections, SDPA, post-norm and tied embeddings."""
+    """What a good engineer writes in an hour: fused projections, SDPA, post-norm, tied embeddings."""
 
     def __init__(self, config: ModelConfig, model: EncoderDecoder) -> None:
         super().__init__()
@@ -143,9 +137,9 @@ class Plain(nn.Module):
         x = self.embed(target)
         for layer in self.decoder:
             x = layer(x, memory)
-        return smoothed_loss(F.linear(x, self.token.weight), labels)
+        return loss_of(F.linear(x, self.token.weight), labels)
 
 
-PEERS = {"sixfold": Sixfold, "nn.Transformer": TorchNN, "HF Marian": HuggingFace, "plain SDPA": Plain}
-# These compute the same function with the same weights. The plain model is only compared in speed.
+PEERS = {"sixfold": Ours, "nn.Transformer": TorchNN, "HF Marian": HuggingFace, "plain SDPA": Plain}
+# These compute the same function; the plain model is there for its speed.
 SAME_WEIGHTS = ("sixfold", "nn.Transformer", "HF Marian")

@@ -1,9 +1,8 @@
-"""Quality after equal training time: Sixfold against Hugging Face's Seq2SeqTrainer.
+"""BLEU of Sixfold and of Hugging Face's Seq2SeqTrainer after the same GPU minutes, with the same pairs and shape.
 
-Both have the same cleaned pairs, tokeniser and model shape. Sixfold trains from the recipe for `--steps` steps. Then
-Hugging Face's Marian gets as many seconds as that took; compiling counts for both, reading and validating for neither.
-Its schedule ends with its time. Both are decoded by the same beam search (beam 4) and scored by sacreBLEU on every dev
-set of the recipe.
+Sixfold trains from the recipe for `--steps` steps. Then Hugging Face's Marian trains for as many seconds. Both times
+include compiling, and exclude reading and validating. Marian's schedule is set to end with its time. Both models are
+decoded by the same beam search of 4 and scored by sacreBLEU on every dev set of the recipe.
 
     python benchmarks/quality.py DATA --work DIR --steps 4000           # GPU; needs transformers and accelerate
     python benchmarks/quality.py DATA --work DIR --steps 6 --small --device cpu
@@ -21,28 +20,26 @@ from typing import Any
 
 import numpy as np
 import torch
-from sixfold.data.tokens import Store
-from sixfold.training.evaluate import TextSet, Validator
-from sixfold.training.prepare import find
 from training import SMALL, example
 
 from sixfold import recipe as recipes
 from sixfold.config import ModelConfig
 from sixfold.data.batching import rows_of_epoch
+from sixfold.data.examples import ExampleSet
 from sixfold.interop.huggingface import load_folder
 from sixfold.model.precision import library_settings
 from sixfold.model.transformer import EncoderDecoder, build, load_weights
 from sixfold.recipe import Recipe
 from sixfold.tasks.translation import DevSet, TranslationValidator
 from sixfold.training.display import Display
+from sixfold.training.distributed import SINGLE_PROCESS
 from sixfold.training.interrupt import Interrupt
-from sixfold.training.run import make_ready
-from sixfold.training.session import Ready, Sitting
-from sixfold.training.state import library_settings
+from sixfold.training.session import TrainingInputs, TrainingSession
+from sixfold.training.translation_inputs import find, prepare_inputs
 
 
-def adapt_recipe(recipe: Recipe, args: argparse.Namespace) -> Recipe:
-    """Return the recipe with `--steps` steps, validated only at the end, and small with `--small`."""
+def change(recipe: Recipe, args: argparse.Namespace) -> Recipe:
+    """Return the recipe with the steps and, with --small, the size of this comparison, validated only at the end."""
     training = {"steps": args.steps, "warmup": max(1, args.steps // 8), "patience": 0}
     training |= {"validate_every": args.steps, "checkpoint_every": 10 * args.steps}
     tree: dict[str, Any] = {**recipe.settings, "training": {**recipe.settings["training"], **training}}
@@ -55,24 +52,26 @@ def adapt_recipe(recipe: Recipe, args: argparse.Namespace) -> Recipe:
     return replace(recipe, settings=tree)
 
 
-def train_ours(ready: Ready, args: argparse.Namespace, device: torch.device, display: Display) -> tuple[Any, float]:
-    """Train as `sixfold train` does; return the session and the seconds from building the model to the last step."""
-    sitting = Sitting(ready, args.work / "ours", device, display)
-    sitting.validate = lambda log: None  # type: ignore[method-assign]
+def train_sixfold(
+    inputs: TrainingInputs, args: argparse.Namespace, device: torch.device, display: Display
+) -> tuple[TrainingSession, float]:
+    """Train with Sixfold without validations; return the session and the seconds of its steps."""
+    session = TrainingSession(inputs, args.work / "ours", device, display)
+    session.validate = lambda log: None  # type: ignore[method-assign]
     start = time.perf_counter()
-    sitting.train()
+    session.train()
     if device.type == "cuda":
         torch.cuda.synchronize()
-    return sitting, time.perf_counter() - start
+    return session, time.perf_counter() - start
 
 
 class Pairs(torch.utils.data.Dataset):
-    """The rows of our loader, epoch after epoch, as a dataset for Hugging Face."""
+    """The examples of Sixfold's loader, epoch after epoch, as Hugging Face reads them."""
 
-    def __init__(self, store: Store, shape: ModelConfig, seed: int, epochs: int) -> None:
-        epochs_rows = [rows_of_epoch(store.ends, store.weights, seed, epoch) for epoch in range(epochs)]
-        self.rows = np.concatenate(epochs_rows)
-        self.store, self.shape = store, shape
+    def __init__(self, examples: ExampleSet, shape: ModelConfig, seed: int, epochs: int) -> None:
+        chosen = [rows_of_epoch(examples.ends, examples.weights, seed, epoch) for epoch in range(epochs)]
+        self.rows = np.concatenate(chosen)
+        self.examples, self.shape = examples, shape
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -84,14 +83,14 @@ class Pairs(torch.utils.data.Dataset):
 def train_peer(
     inputs: TrainingInputs, seconds: float, args: argparse.Namespace, device: torch.device
 ) -> tuple[EncoderDecoder, ModelConfig, dict[str, float]]:
-    """Train a new MarianMTModel with Seq2SeqTrainer for `seconds`; return it as our model, its shape and its cost."""
+    """Train a new MarianMTModel with Seq2SeqTrainer for a number of seconds."""
     import transformers
 
     shape = replace(inputs.config.model, norm_position="post", position_layout="halves")
     rate = peer_rate(inputs, shape, args, device)
     steps = max(2, int(seconds * rate * 0.98))
     model = new_marian(shape)
-    trainer = make_trainer(model, ready, shape, steps, args, device)
+    trainer = make_trainer(model, inputs, shape, steps, args, device)
     clock = Clock(seconds)
     trainer.add_callback(clock.callback(transformers.TrainerCallback))
     trainer.train()
@@ -107,7 +106,7 @@ def train_peer(
 
 
 def new_marian(shape: ModelConfig) -> Any:
-    """Return a Marian of this shape with the initial weights of Hugging Face."""
+    """Return a Marian model of this shape, initialised by Hugging Face."""
     from peers import HuggingFace
 
     model = HuggingFace(shape, build(shape)).model  # type: ignore[arg-type]
@@ -115,7 +114,7 @@ def new_marian(shape: ModelConfig) -> Any:
 
 
 class Clock:
-    """Stops a training when its time is over; time runs from the first step on, compiling included."""
+    """Ends a training after a number of seconds from its first step on, compiling included."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.steps, self.elapsed, self.start = seconds, 0, 0.0, 0.0
@@ -135,33 +134,30 @@ class Clock:
         return Callback()
 
 
-def peer_rate(ready: Ready, shape: ModelConfig, args: argparse.Namespace, device: torch.device) -> float:
-    """Return steps a second, measured by a short trial, so that the schedule can end when the time does."""
+def peer_rate(inputs: TrainingInputs, shape: ModelConfig, args: argparse.Namespace, device: torch.device) -> float:
+    """Return the steps per second of a short trial, so that the schedule can end with the time."""
     import transformers
 
     count = 4 if args.small else 40
-    trainer = make_trainer(new_marian(shape), ready, shape, count, args, device)
+    trainer = make_trainer(new_marian(shape), inputs, shape, count, args, device)
     times: list[float] = []
 
-    class StepTimes(transformers.TrainerCallback):
+    class Watch(transformers.TrainerCallback):
         def on_step_end(self, *_: Any, **__: Any) -> None:
             if device.type == "cuda":
                 torch.cuda.synchronize()
             times.append(time.perf_counter())
 
-    trainer.add_callback(StepTimes())
+    trainer.add_callback(Watch())
     trainer.train()
     half = len(times) // 2
     return (len(times) - 1 - half) / (times[-1] - times[half])
 
 
-def peer_batch(ready: Ready, args: argparse.Namespace) -> int:
-    """Return the pairs of a batch of the peer.
-
-    The pairs of one of our steps do not fit into its memory, because all are padded to the longest.
-    """
-    pairs_of_our_step = ready.config.training.batch_tokens / float(ready.store.lengths()[1].mean())
-    return max(1, round(pairs_of_our_step / args.peer_share))
+def peer_batch(inputs: TrainingInputs, args: argparse.Namespace) -> int:
+    """Return the pairs of a batch of the peer, which pads all to the longest and so needs smaller batches."""
+    mean_length = float(inputs.examples.lengths()["target"].mean())
+    return max(1, round(inputs.config.training.batch_tokens / mean_length / args.peer_share))
 
 
 def make_trainer(
@@ -175,7 +171,7 @@ def make_trainer(
     fast = transformers.PreTrainedTokenizerFast(
         tokenizer_object=inputs.tokenizer.rust, pad_token="<pad>", eos_token="<eos>"
     )
-    batch = peer_batch(ready, args)
+    batch = peer_batch(inputs, args)
     settings = {
         "output_dir": str(args.work / "peer-run"), "max_steps": steps, "per_device_train_batch_size": batch,
         "learning_rate": args.peer_rate, "lr_scheduler_type": "cosine",
@@ -186,11 +182,11 @@ def make_trainer(
         "logging_steps": 500, "remove_unused_columns": False, "disable_tqdm": True, "seed": 1, "weight_decay": 0.0,
         "torch_compile": args.peer_compile, "gradient_accumulation_steps": args.peer_together,
     }  # fmt: skip
-    supported = {field.name for field in dataclasses.fields(transformers.Seq2SeqTrainingArguments)}
-    assert settings.keys() <= supported, settings.keys() - supported
+    fields = {field.name for field in dataclasses.fields(transformers.Seq2SeqTrainingArguments)}
+    assert settings.keys() <= fields, settings.keys() - fields
 
     class Trainer(transformers.Seq2SeqTrainer):
-        """Groups batches by length, as the Trainer can; it gets the lengths, because counting them takes a minute."""
+        """Groups by length, as the Trainer offers, with lengths that need not be counted again."""
 
         def _get_train_sampler(self, *_: Any) -> Any:
             return LengthGroupedSampler(batch, lengths=lengths)
@@ -221,7 +217,7 @@ def main() -> None:
     parser.add_argument("--peer-warmup", type=float, default=0.3, help="share of its steps")
     parser.add_argument("--peer-compile", action="store_true")
     parser.add_argument("--peer-share", type=int, default=6, help="its batches have 1/N of the pairs of our steps")
-    parser.add_argument("--peer-together", type=int, default=1, help="how many of its batches make one of its steps")
+    parser.add_argument("--peer-together", type=int, default=1, help="batches of one of its steps")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     with library_settings("auto", torch.device(args.device)):
@@ -232,7 +228,7 @@ def compare(args: argparse.Namespace) -> None:
     """Train both, score both and print the table."""
     device = torch.device(args.device)
     args.work.mkdir(parents=True, exist_ok=True)
-    recipe = adapt_recipe(recipes.load(args.recipe), args)
+    recipe = change(recipes.load(args.recipe), args)
     display = Display(Interrupt())
     inputs = prepare_inputs(recipe, find(recipe, args.data), args.work, {}, device, display)
     dev_count = len(recipe.dev) * (1 + inputs.config.data.both_ways) or len(inputs.dev)

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from sixfold.audit.findings import condemned
+from sixfold.audit.findings import faulty_lines
 from sixfold.cli.options import PAIR_FILES_HELP, Command, SetOption
 from sixfold.config import Config, DataConfig, override
 from sixfold.data.cleaning import Cleaner, CleaningReport
@@ -60,11 +60,11 @@ def clean(
     languages = detect_languages(settings, config, Path())
     corpus = Corpus.from_config(config, Path(), languages)
     targets = _targets(out, languages)
-    if {check_target(path) for path in targets} & {file.resolve() for file in files}:
+    if {check_output_path(path) for path in targets} & {file.resolve() for file in files}:
         raise ConfigError(f"--output: expected a file other than the input; got {out}")
     if keep and using is None:
         raise ConfigError("--keep: expected only together with --using", "leave it out")
-    rejected = condemned(using, corpus, keep) if using is not None else {}
+    rejected = faulty_lines(using, corpus, keep) if using is not None else {}
     cleaner = Cleaner(settings, languages)
     pairs = _without_rejected(corpus, _with_progress(corpus), rejected, cleaner.report)
     _write(cleaner.clean(corpus, pairs), targets, cleaner.report)
@@ -91,7 +91,7 @@ def _with_progress(corpus: Corpus) -> Iterator[Pair]:
 
 
 def _without_rejected(
-    corpus: Corpus, pairs: Iterable[Pair], rejected: Mapping[int, str], report: Report
+    corpus: Corpus, pairs: Iterable[Pair], rejected: Mapping[int, str], report: CleaningReport
 ) -> Iterator[Pair]:
     """Yield the pairs whose line is not rejected; count the others in the report by the kind of their finding."""
     for pair in pairs:
@@ -102,7 +102,7 @@ def _without_rejected(
             yield pair
 
 
-def _write(pairs: Iterable[Pair], targets: list[Path], report: Report) -> None:
+def _write(pairs: Iterable[Pair], targets: list[Path], report: CleaningReport) -> None:
     """Write the pairs. Each file is written completely or not at all."""
     with ExitStack() as stack:
         files = [stack.enter_context(atomic_write(path)) for path in targets]

@@ -21,7 +21,7 @@ from sixfold.audit.findings import Audit
 from sixfold.audit.leaks import HeldOut
 from sixfold.cli.options import PAIR_FILES_HELP, Command, JsonOption, SetOption
 from sixfold.config import Config, DataConfig, override
-from sixfold.data.corpus import Corpus, languages_in
+from sixfold.data.corpus import Corpus, detect_languages
 from sixfold.engines.cpu import cores
 from sixfold.errors import ConfigError
 from sixfold.recipe import CorpusConfig
@@ -81,8 +81,8 @@ def doctor(
     columns = (TextColumn("examining"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("examine", total=2 * corpus.size)
-        audit = examine(corpus, languages, settings, held_out, lambda size: bar.advance(task, size))
-    has_pairs = audit.pairs > audit.condemned
+        audit = audit_corpus(corpus, languages, settings, held_out, lambda size: bar.advance(task, size))
+    has_pairs = audit.pairs > audit.faulty_pairs
     training = estimate(audit, device) if has_pairs else {"says": "nothing is left to train on"}
     facts = audit.to_dict() | {"training": training}
     _report(audit, facts, out, as_json)

@@ -106,7 +106,7 @@ def split_arguments(files: Sequence[Path], baseline: Path | None, language: str)
 
     All text files are read, so that a mistake in them shows before any model is loaded.
     """
-    size = 1 if corpus.uncompressed(files[-1]).suffix.lower() in PAIR_SUFFIXES else 2
+    size = 1 if corpus.uncompressed_name(files[-1]).suffix.lower() in PAIR_SUFFIXES else 2
     paths, test_files = [find_model(each) for each in files[:-size]], files[-size:]
     if baseline is not None and baseline not in paths:
         paths.insert(0, baseline)

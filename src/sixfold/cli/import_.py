@@ -24,7 +24,7 @@ def convert(
     storage: Annotated[str, typer.Option(help="Store the weights as float32, bfloat16 or int8.")] = "float32",
 ) -> None:
     """Convert a Hugging Face checkpoint into a model file."""
-    target = files.check_target(out)
+    target = files.check_output_path(out)
     if target.exists() and target.parent == folder.resolve():
         raise ConfigError(f"--output: expected a file outside the checkpoint; got {out}")
     model = load_folder(folder)

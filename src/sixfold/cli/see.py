@@ -168,7 +168,7 @@ def write(output: Path, shown: View, page: str | None) -> None:
         data = png(shown.scene)
     else:
         data = (svg(shown.scene) if suffix == ".svg" else page or html_page(shown)).encode()
-    with files.atomic(output) as file:
+    with files.atomic_write(output) as file:
         file.write(data)
     print(f"wrote {output}", file=sys.stderr)
 

@@ -53,10 +53,10 @@ def train(
     if algorithm not in get_args(Algorithm):
         raise ConfigError(f"--algorithm: expected one of {', '.join(get_args(Algorithm))}; got {algorithm!r}")
     config = TokenizerConfig(algorithm=algorithm, vocab=vocab, tags=tuple(tag))  # type: ignore[arg-type]
-    if check_target(out) in [file.resolve() for file in files]:
+    if check_output_path(out) in [file.resolve() for file in files]:
         raise ConfigError(f"--output: expected a file other than the input; got {out}")
     tokenizer = train_tokenizer(_read_lines(files), config, progress=sys.stderr.isatty())
-    with atomic(out) as file:
+    with atomic_write(out) as file:
         file.write(tokenizer.to_json().encode())
     shortfall = f" instead of {vocab}, because the text has no more" if tokenizer.vocab < vocab else ""
     print(f"{out}: {tokenizer.vocab} tokens{shortfall} ({algorithm})", file=sys.stderr)

@@ -301,7 +301,7 @@ def translate_text(options: CommandOptions, text: str) -> None:
     if options.output is None:
         print(output)
     else:
-        with files.atomic(options.output) as file:
+        with files.atomic_write(options.output) as file:
             file.write(f"{output}\n".encode())
     if LIKE_A_FILE.fullmatch(text):
         print(f"warning: there is no file {text}; its name was translated", file=sys.stderr)
@@ -400,11 +400,11 @@ def translate_document_file(options: CommandOptions, path: Path, form: str) -> N
             "--format text translates its lines",
         )
     if options.output is not None:
-        files.check_target(options.output)
+        files.check_output_path(options.output)
     with ExitStack() as stack:
         data = read_all(open_input(path, stack, is_binary=form == BINARY_FORMAT))
         if form != BINARY_FORMAT:
-            check_utf8(data[:SAMPLE], display_name(path))
+            check_utf8(data[:SAMPLE_BYTES], display_name(path))
         translator = stack.enter_context(options.load_translator("auto"))
         translated, report = translate_document(
             translator, data, form, options.source, options.target, options.translate_options,
@@ -419,7 +419,7 @@ def translate_document_file(options: CommandOptions, path: Path, form: str) -> N
         sys.stdout.buffer.write(translated)
         sys.stdout.buffer.flush()
     else:
-        with files.atomic(options.output) as file:
+        with files.atomic_write(options.output) as file:
             file.write(translated)
     for warning in warnings_of(0, "", occurrences):
         print(f"warning: {warning}", file=sys.stderr)

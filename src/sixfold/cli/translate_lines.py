@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from sixfold import files
 from sixfold.configfile import changes
 from sixfold.errors import ConfigError, DataError
-from sixfold.files import hold
+from sixfold.files import lock_file
 from sixfold.text.encodings import check_utf8
 from sixfold.translation.line_translator import LineTranslator, byte_order_mark, check_strict
 from sixfold.translation.result import Translation
@@ -152,12 +152,12 @@ class PartialOutput:
 
     def __init__(self, final: Path, origin: Mapping[str, Any], resume: bool) -> None:
         """Check an earlier .partial file; `origin` is what .partial.json holds."""
-        self.final = files.check_target(final)
+        self.final = files.check_output_path(final)
         self.path = self.final.with_name(f"{self.final.name}.partial")
         self.origin_path = self.path.with_name(f"{self.path.name}.json")
         self.lines = 0  # complete lines of an earlier run, set when the file is opened
         self._origin = origin
-        files.check_target(self.path)
+        files.check_output_path(self.path)
         if self.path.exists() and self.path.stat().st_size:
             if not resume:
                 raise ConfigError(
@@ -170,8 +170,8 @@ class PartialOutput:
     def writing(self) -> Iterator[BinaryIO]:
         """Yield the file to append to. Without an exception, it gets its final name at the end."""
         with self.path.open("ab") as file:
-            hold(file, ConfigError(f"{self.path}: another process is writing it", "wait for it"))
-            with files.atomic(self.origin_path) as origin:
+            lock_file(file, ConfigError(f"{self.path}: another process is writing it", "wait for it"))
+            with files.atomic_write(self.origin_path) as origin:
                 origin.write(json.dumps(self._origin, indent=1, ensure_ascii=False).encode())
             self.lines, size = count_complete_lines(self.path)
             file.truncate(size)

@@ -12,7 +12,7 @@ from sixfold import modelfile
 from sixfold.cli.translate import CommandOptions
 from sixfold.cli.translate_lines import progress
 from sixfold.errors import ConfigError, DataError, RequestError
-from sixfold.text.encodings import SAMPLE, check_utf8
+from sixfold.text.encodings import SAMPLE_BYTES, check_utf8
 from sixfold.translation.bulk.ray_workers import translate_with_ray
 from sixfold.translation.bulk.shards import Block, ShardJob
 from sixfold.translation.bulk.workers import BlockResult, JobSummary, WorkerOptions, translate_in_threads
@@ -74,7 +74,7 @@ def check_shards(options: CommandOptions, shards: Sequence[Path], workers: str |
         if not shard.is_file():
             raise DataError(f"{shard}: expected a regular file; got something else", "name a file")
         with shard.open("rb") as file:
-            check_utf8(file.read(SAMPLE), str(shard))
+            check_utf8(file.read(SAMPLE_BYTES), str(shard))
     return options.output
 
 

@@ -258,8 +258,8 @@ class CleaningReport:
             return DataError("corpus: expected pairs of text; it is empty")
         largest = max(self.dropped, key=self.dropped.__getitem__)
         return DataError(
-            f"corpus: none of {self.read:,} pairs is left; "
-            f"the filter {largest!r} dropped {self.dropped[largest]:,} of them, the first at {self.examples[largest][0]}",
+            f"corpus: none of {self.read:,} pairs is left; the filter {largest!r} dropped {self.dropped[largest]:,} "
+            f"of them, the first at {self.examples[largest][0]}",
             HINTS.get(largest, f"look at that line; if it is good, disable the filter: {how_to_disable(largest)}"),
         )
 

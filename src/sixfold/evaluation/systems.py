@@ -56,7 +56,7 @@ def require_sacrebleu() -> None:
 
 def read_test_set(files: Sequence[Path], language: str = "") -> TestSet:
     """Read two files of lines, or one file of pairs; the third column of a TSV is the name of the corpus."""
-    is_table = len(files) == 1 and corpus.uncompressed(files[0]).suffix.lower() in corpus.TABLES
+    is_table = len(files) == 1 and corpus.uncompressed_name(files[0]).suffix.lower() in corpus.TABLES
     rows = list(_read_table(files[0]) if is_table else _read_pairs(files))
     while len(files) == 1 and rows and rows[-1][:2] == ("", ""):
         rows.pop()  # empty lines at the end of a file of pairs are not sentences
@@ -75,7 +75,7 @@ def read_test_set(files: Sequence[Path], language: str = "") -> TestSet:
 
 
 def _read_table(path: Path) -> Iterator[tuple[str, str, str]]:
-    for number, line in enumerate(corpus.lines(path), start=1):
+    for number, line in enumerate(corpus.read_corpus_lines(path), start=1):
         cells = [cell.strip() for cell in line.split("\t")] if line.strip() else ["", ""]
         if len(cells) not in (2, 3):
             raise DataError(

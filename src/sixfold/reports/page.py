@@ -138,7 +138,7 @@ def make_folder(out: Path) -> None:
 
 def write(path: Path, text: str) -> None:
     """Write a text file atomically: the complete file or nothing."""
-    with files.atomic(path) as file:
+    with files.atomic_write(path) as file:
         file.write(text.encode())
 
 

@@ -43,7 +43,7 @@ class RunRecord:
     samples: Sequence[Mapping[str, Any]]  # rows of samples.jsonl
     card: Mapping[str, Any]  # of the finished model, or of the best so far
     progress: Mapping[str, Any]  # of the newest checkpoint
-    cleaning: Report | None
+    cleaning: CleaningReport | None
     findings: Sequence[Mapping[str, Any]]  # of doctor.json
     sets: Sequence[TranslatedSet]
 

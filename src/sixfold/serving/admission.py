@@ -175,7 +175,7 @@ def make_key(path: Path, name: str) -> str:
     before = path.read_bytes() if path.exists() else b""
     if any(line.split()[:1] == [name.encode()] for line in before.splitlines()):
         raise ConfigError(f"{path}: there is already a key named {name}", "delete its line, or choose another name")
-    with files.atomic(path) as file:
+    with files.atomic_write(path) as file:
         file.write(before + (b"" if not before or before.endswith(b"\n") else b"\n"))
         file.write(f"{name} {digest(key)}\n".encode())
     path.chmod(0o600)

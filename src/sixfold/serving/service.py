@@ -17,7 +17,7 @@ from sixfold.serving.metrics import Metrics
 from sixfold.serving.models import LoadedModels, ReloadingModels
 from sixfold.serving.options import ServeOptions
 from sixfold.serving.responses import HttpError
-from sixfold.text.languages import SCRIPTS, count, guess_language, letters
+from sixfold.text.languages import SCRIPTS, count_characters, guess_language, letters
 from sixfold.translation.cancellation import Cancelled, cancellable
 from sixfold.translation.direction import Direction
 from sixfold.translation.documents.document import Document, Report, read_parts, translate_parts
@@ -177,7 +177,7 @@ class Service:
             code = next((each for each in sources if set(SCRIPTS.get(each, ())) & set(scripts)), "")
         if not code or not guess:
             return (PIVOT_LANGUAGE if PIVOT_LANGUAGE in sources else sources[0]), 0.0
-        in_script = count(letters(*scripts), text)
+        in_script = count_characters(letters(*scripts), text)
         others = sum(1 for letter in text if letter.isalpha()) - in_script
         weight = 3 if "Han" in scripts else 1
         return code, float(round(100 * weight * in_script / max(1, weight * in_script + others)))

@@ -148,7 +148,7 @@ def _open(path: Path, step: int) -> TextIO:
     if path.exists():
         with path.open(encoding="utf-8") as file:
             kept = [line for line in file if _step_of(line) <= step]
-        with files.atomic(path) as copy:
+        with files.atomic_write(path) as copy:
             copy.write("".join(kept).encode())
     return path.open("a", encoding="utf-8")
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from xml.parsers import expat
 
 from sixfold.errors import DataError
-from sixfold.text.encodings import SAMPLE, check_utf8
+from sixfold.text.encodings import SAMPLE_BYTES, check_utf8
 
 Languages = tuple[str, str]
 TMX_PAIRED_CODES = frozenset(["bpt", "ept"])  # hold code of another format; it is dropped, the words between them stay
@@ -31,7 +31,7 @@ def read_pairs(path: Path, kind: str) -> tuple[tuple[Pair, ...], Languages | Non
     pairs = []
     try:
         with path.open("rb") as raw:
-            check_utf8(raw.read(SAMPLE), str(path))
+            check_utf8(raw.read(SAMPLE_BYTES), str(path))
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
             for row in reader:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from sixfold.text.sentences import Line, Sentence, cut, rejoin, split
+from sixfold.text.sentences import SentenceSpan, SplitLine, cut_to_fit, rejoin, split_sentences
 from sixfold.text.tokenizer import Tokenizer, is_surrogate
 from sixfold.translation.result import Notice
 
@@ -15,7 +15,7 @@ class Layout:
     """A text as lines, each with its sentences and the white space around them."""
 
     text: str
-    lines: list[Line]
+    lines: list[SplitLine]
     notices: list[Notice] = field(default_factory=list)
 
     def sentences(self) -> list[str]:
@@ -61,7 +61,9 @@ def prepare(
     layouts_to_cut = [layout for layout in layouts if not too_long.isdisjoint(layout.sentences())]
     for layout in layouts_to_cut:
         layout.lines = [
-            Line(before, [part for sentence in sentences for part in _cut(sentence, too_long, tokenizer, max_tokens)])
+            SplitLine(
+                before, [part for sentence in sentences for part in _cut(sentence, too_long, tokenizer, max_tokens)]
+            )
             for before, sentences in layout.lines
         ]
         layout.notices.append(Notice("cut", "a sentence too long for the model was translated in pieces"))
@@ -73,18 +75,18 @@ def _lay_out(text: str, splits: bool, memory: Container[str]) -> Layout:
     valid = replace_surrogates(text)
     # Line ends, of which Unicode has a dozen, are white space at the end of a line. So they stay where they are.
     lines = [
-        split(line) if splits and line.strip() not in memory else _unsplit(line)
+        split_sentences(line) if splits and line.strip() not in memory else _unsplit(line)
         for line in valid.splitlines(keepends=True)
     ]
     notice = Notice("characters", "half characters (surrogates) were replaced")
     return Layout(valid, lines, [notice] if valid != text else [])
 
 
-def _unsplit(line: str) -> Line:
+def _unsplit(line: str) -> SplitLine:
     """Return a line as one sentence, or as none if it is blank."""
     stripped = line.strip()
     before = line[: len(line) - len(line.lstrip())]
-    return Line(before, [Sentence(stripped, line[len(before) + len(stripped) :])] if stripped else [])
+    return SplitLine(before, [SentenceSpan(stripped, line[len(before) + len(stripped) :])] if stripped else [])
 
 
 def _encode(layouts: Sequence[Layout], tokenizer: Tokenizer, ids: dict[str, list[int]]) -> None:
@@ -93,19 +95,19 @@ def _encode(layouts: Sequence[Layout], tokenizer: Tokenizer, ids: dict[str, list
     ids.update(zip(new, tokenizer.encode_batch(new), strict=True))
 
 
-def _cut(sentence: Sentence, too_long: set[str], tokenizer: Tokenizer, max_tokens: int) -> list[Sentence]:
+def _cut(sentence: SentenceSpan, too_long: set[str], tokenizer: Tokenizer, max_tokens: int) -> list[SentenceSpan]:
     """Return a sentence as parts of at most `max_tokens` tokens; white space between parts follows the first."""
     if sentence.text not in too_long:
         return [sentence]
-    parts: list[Sentence] = []
-    for piece in cut(sentence.text, lambda piece: len(tokenizer.encode(piece)) <= max_tokens):
+    parts: list[SentenceSpan] = []
+    for piece in cut_to_fit(sentence.text, lambda piece: len(tokenizer.encode(piece)) <= max_tokens):
         stripped = piece.strip()
         start = len(piece) - len(piece.lstrip())
         if parts:
-            parts[-1] = Sentence(parts[-1].text, parts[-1].after + piece[:start])
+            parts[-1] = SentenceSpan(parts[-1].text, parts[-1].after + piece[:start])
         if stripped:
-            parts.append(Sentence(stripped, piece[start + len(stripped) :]))
-    return [*parts[:-1], Sentence(parts[-1].text, parts[-1].after + sentence.after)]
+            parts.append(SentenceSpan(stripped, piece[start + len(stripped) :]))
+    return [*parts[:-1], SentenceSpan(parts[-1].text, parts[-1].after + sentence.after)]
 
 
 def has_words(text: str) -> bool:

@@ -14,7 +14,6 @@ from small_translators import pair
 
 from sixfold import modelfile
 from sixfold.errors import ConfigError, DataError, ModelFileError
-from sixfold.files import atomic_write
 from sixfold.translation.bulk import shards
 from sixfold.translation.bulk.json_lines import text_of, with_translation
 from sixfold.translation.bulk.shards import ShardJob, cut_into_blocks, read_block
@@ -37,7 +36,7 @@ def run(out):
     job = shards.ShardJob(inputs, out)
     with job.claim({"beam": 4}):
         for block in job.remaining_blocks({}):
-            with atomic(job.parts / block.shard.name / str(block.number)) as file:
+            with atomic_write(job.parts / block.shard.name / str(block.number)) as file:
                 file.write(b"".join(shards.read_block(block)).upper())
             job.finish(block.shard.name, block.number)
 
@@ -92,7 +91,7 @@ def written(path, raw):
 def translate(job, blocks):
     """Write each block in capitals, in the place of a translation."""
     for block in blocks:
-        with atomic(job.parts / block.shard.name / str(block.number)) as file:
+        with atomic_write(job.parts / block.shard.name / str(block.number)) as file:
             file.write(b"".join(read_block(block)).upper())
         job.finish(block.shard.name, block.number)
 

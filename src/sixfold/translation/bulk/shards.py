@@ -69,7 +69,7 @@ class ShardJob:
         """Lock the folder for this process; raise ConfigError if it holds translations with other settings."""
         if self.out.exists() and not self.out.is_dir():
             raise ConfigError(f"--output: {self.out}: expected a folder; got a file", "choose a folder")
-        with claim(self.parts, f"--output: {self.out}", "another process is translating there", ["*"]):
+        with lock_folder(self.parts, f"--output: {self.out}", "another process is translating there", ["*"]):
             own = {**settings, "lines of a block": BLOCK_LINES, "bytes of a block": BLOCK_BYTES}
             own |= {f"{SIZE_KEY}{name}": shard.stat().st_size for name, shard in self.shards.items()}
             self._check_settings(json.loads(json.dumps(own)))
@@ -110,12 +110,12 @@ class ShardJob:
         if not path.exists():
             blocks = [block[1:] for block in cut_into_blocks(shard, check)]
             path.parent.mkdir(exist_ok=True)
-            with files.atomic(path) as file:
+            with files.atomic_write(path) as file:
                 file.write(json.dumps(blocks).encode())
         return [Block(shard, *numbers) for numbers in json.loads(path.read_bytes())]
 
     def _join(self, name: str) -> None:
-        with files.atomic(self.out / name) as file:
+        with files.atomic_write(self.out / name) as file:
             for number in range(self._block_counts[name]):
                 with (self.parts / name / str(number)).open("rb") as part:
                     shutil.copyfileobj(part, file)
@@ -146,7 +146,7 @@ class ShardJob:
             for folder in (self.parts / name for name in shards_before):
                 if folder.is_dir():
                     shutil.rmtree(folder)
-            with files.atomic(path) as file:
+            with files.atomic_write(path) as file:
                 file.write(json.dumps(settings, indent=1, ensure_ascii=False).encode())
 
     def _first_translation(self, names: Iterable[str]) -> Path | None:

@@ -112,7 +112,7 @@ class Worker:
         text = "".join(translate(block, lines))
         if options.strict:
             check_strict(lines.notices)
-        with files.atomic(part) as file:
+        with files.atomic_write(part) as file:
             file.write(text.encode())
         return BlockResult(
             name, block.number, block.size, block.lines, lines.notices, lines.invalid_bytes, lines.first_invalid_line
