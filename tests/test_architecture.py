@@ -4,19 +4,19 @@ import ast
 import importlib
 import json
 import re
-import shutil
 import subprocess
 import sys
+import tomllib
 from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
 import pytest
+from document_commands import run_document
 from small_models import SMALL, random_model
-from small_runs import shared_toy
 
 import sixfold
-from sixfold import config, modelfile, recipe
+from sixfold import config, modelfile, presets, recipe
 from sixfold.audit import findings
 from sixfold.config import Config, TrainingConfig
 from sixfold.data import cleaning
@@ -188,31 +188,14 @@ def test_the_architecture_page_names_files_that_exist():
     assert [name for name in sorted(names) if not any((place / name).exists() for place in places)] == []
 
 
-def ask(command, folder):
-    verb, _, rest = command.partition(" ")
-    runs = {"sixfold": f"{sys.executable} -m sixfold", "python": sys.executable, "printf": "printf"}
-    done = subprocess.run(f"{runs[verb]} {rest}", shell=True, cwd=folder, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, (command, done.stderr)
-
-
 @pytest.fixture
 def follow(tmp_path_factory):
-    """Run the shell commands of a document, one after another, as somebody would who reads it."""
+    """Run the shell commands of a document, one after another, as a reader would."""
 
-    def follow(document, folder):
-        shutil.copytree(ROOT / "examples", folder / "examples")
-        text = (ROOT / document).read_text(encoding="utf-8")
-        lines = [line for block in re.findall(r"```sh\n(.*?)```", text, re.S) for line in block.splitlines()]
-        commands = [line for line in lines if line.startswith(("sixfold ", "python ", "printf "))]
-        assert len(commands) >= 5
-        for command in commands:
-            if command == "python examples/toy_translation.py toy.safetensors":  # several begin with it: run once
-                shutil.copy(shared_toy(tmp_path_factory), folder)
-            else:
-                ask(command, folder)
-        return folder
+    def run(document, folder):
+        return run_document(document, folder, tmp_path_factory)
 
-    return follow
+    return run
 
 
 @pytest.mark.slow
@@ -329,17 +312,19 @@ def test_the_commands_of_the_evaluating_guide_do_what_they_say(follow, tmp_path)
         assert "</html>" in (folder / page).read_text(encoding="utf-8")
 
 
-def test_the_commands_and_the_python_of_the_readme_do_what_they_say(follow, tmp_path, monkeypatch, capsys):
-    folder = follow("README.md", tmp_path / "readme")
-    card = modelfile.load(folder / "toy.safetensors").card
-    assert card["languages"] == {"source": "zh", "target": "en"}
-    assert (folder / "ids.txt").read_text().strip()
-    monkeypatch.chdir(folder)
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
-    assert blocks
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), {})
-    assert "Machine learning is interesting" in capsys.readouterr().out
+def test_the_commands_of_the_guide_to_models_do_what_they_say(follow, tmp_path):
+    folder = follow("docs/guides/models.md", tmp_path / "guide")
+    assert (folder / "ids.txt").read_text(encoding="utf-8").strip()
+    assert modelfile.load(folder / "toy-int8.safetensors").storage == "int8"
+    text = (ROOT / "docs/guides/models.md").read_text(encoding="utf-8")
+    assert all(f"`{name}`" in text for name in (*presets.PRESETS, *get_args(config.Algorithm)))
+
+
+def test_the_guide_to_installing_works_and_names_every_extra(follow, tmp_path):
+    follow("docs/guides/installing.md", tmp_path / "guide")
+    text = (ROOT / "docs/guides/installing.md").read_text(encoding="utf-8")
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert all(f"'.[{name}]'" in text for name in extras if name != "dev")
 
 
 def test_importing_every_module_works():

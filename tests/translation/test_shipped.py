@@ -14,7 +14,7 @@ from sixfold.translation.documents.document import translate_document
 from sixfold.translation.loading import shipped_models
 
 DOCUMENTS = int(os.environ.get("SIXFOLD_DOCUMENTS", "3"))  # of each format; `make documents` takes more
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +48,13 @@ def test_traditional_characters_are_read(translator):
     assert translator.translate("銀行離這裡遠嗎？").text == translator.translate("银行离这里远吗？").text
 
 
-def test_the_readme_shows_what_it_says():
-    block, shown = re.search(r"```sh\n(sixfold translate .*?)```\n\n```\n(.*?)```", README, re.S).groups()
-    commands = re.findall(r'^sixfold translate "(.*)"$', block, re.M)
-    assert len(commands) == 2
-    for text, wanted in zip(commands, shown.splitlines(), strict=True):
-        command = [sys.executable, "-m", "sixfold", "translate", text]
-        assert subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60).stdout == f"{wanted}\n"
+@pytest.mark.parametrize("page", ["README.md", "README.zh.md"])
+def test_the_readme_shows_what_it_says(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    block, shown = re.search(r"```sh\n([^`]*sixfold translate .*?)```\n\n```\n(.*?)```", text, re.S).groups()
+    (source,) = re.findall(r'^sixfold translate "(.*)"$', block, re.M)
+    command = [sys.executable, "-m", "sixfold", "translate", source]
+    assert subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60).stdout == shown
 
 
 @pytest.mark.parametrize("form", MAKERS)
