@@ -840,6 +840,7 @@ runs[].changes (object): settings that differ from the preset: the preset's valu
 runs[].cleaning (object): what cleaning did, as `sixfold clean --json` prints it
 runs[].findings (list): findings of a `doctor.json` in the folder
 sets (object): for each set that is still there, what `sixfold evaluate --json` prints
+differing (object): settings that differ between the runs, each with its value in every run
 """),
     Output("metrics.jsonl", "In the folder of a run: a line for each logged step, and one for each validation.", """
 step (number): the step

@@ -67,11 +67,15 @@ def test_runs_print_and_log_the_fields_that_the_reference_describes(script, tmp_
     files = write_pairs(tmp_path)
     settings = [word for setting in SETTINGS for word in ("--set", setting)]
     run, tuned = tmp_path / "run", tmp_path / "tuned"
-    sets = [word for name in ("--dev", "--old-dev") for file in files for word in (name, file)]
+    new = [tmp_path / "new.zh", tmp_path / "new.en"]
+    for old, copy in zip(files, new, strict=True):
+        lines = old.read_text(encoding="utf-8").splitlines()
+        copy.write_text("".join(f"{line.upper()}!!\n" for line in lines), encoding="utf-8")
+    old_pairs = [word for file in files for word in ("--old", file)]
     outputs = {
         "train": ["train", *files, "--output", run, "--preset", "tiny", "--device", "cpu", "--json", *settings],
-        "finetune": ["finetune", run, *files, "--old", files[0], "--old", files[1], *sets, "--output", tuned,
-                     "--device", "cpu", "--json", "--set", "training.steps=2", "--set", "training.batch_tokens=256"],
+        "finetune": ["finetune", run, *new, *old_pairs, "--output", tuned, "--device", "cpu", "--json",
+                     "--set", "training.steps=2", "--set", "training.batch_tokens=256"],
         "report": ["report", run, "--json"],
     }  # fmt: skip
     seen = {name: script.parse(run_here(capsys, *words).out) for name, words in outputs.items()}
