@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from document_commands import run_document
+from document_commands import run_document, run_python
 from small_models import SMALL, random_model
 
 import sixfold
@@ -272,8 +272,7 @@ def test_the_commands_and_the_python_of_the_guide_to_seeing_do_what_they_say(fol
     assert json.loads((folder / "steps.json").read_text(encoding="utf-8"))["sentences"][0]["off"] == ["cross.1.3"]
     text = (ROOT / "docs/guides/seeing.md").read_text(encoding="utf-8")
     assert all(f"| `{name}` |" in text for name in views.VIEW_NAMES)
-    (block,) = re.findall(r"```python\n(.*?)```", text, re.S)
-    exec(compile(block, "seeing.md", "exec"), {})
+    run_python("docs/guides/seeing.md")
 
 
 def test_the_training_guide_says_what_the_code_chooses():
