@@ -40,7 +40,7 @@ from sixfold.explorer import views
 from sixfold.recipe import CorpusConfig
 from sixfold.serving.options import ServeOptions
 from sixfold.text.learn import train_tokenizer
-from sixfold.translation.loading import shipped
+from sixfold.translation.loading import shipped_models
 from sixfold.weights import shapes
 
 FOLDER = Path(__file__).parent / "reference"
@@ -254,7 +254,7 @@ def describe_definition(name: str, definition: Definition) -> list[str]:
     comments = field_comments(definition.source)
     rows = [
         [code(each.target.id), code(ast.unparse(each.annotation)), code(default_value(each.value)),
-         sentence(comments.get(each.lineno, ""))]
+         sentence(comment_of(each, comments))]
         for each in node.body
         if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name) and not each.target.id.startswith("_")
     ]  # fmt: skip
@@ -331,42 +331,39 @@ def one_per_line(arguments: str) -> str:
 
 # What settings mean that have no comment beside them in the code.
 MEANINGS = {
-    "model.kind": "Which stacks the model has.",
-    "model.vocab": "Number of token ids. Training sets it to the size of the tokeniser.",
-    "model.d_model": "Width of the hidden states.",
-    "model.heads": "Attention heads of each layer.",
-    "model.d_ff": "Width of the feed-forward network.",
-    "model.encoder_layers": "Layers of the encoder.",
-    "model.decoder_layers": "Layers of the decoder.",
-    "model.positions": "How the model learns the order of the tokens.",
-    "model.rotary_base": "Base of the rotary angles.",
-    "model.compatibility": "How a query and a key give a score.",
-    "model.feed_forward": "Activation of the feed-forward network; swiglu is gated.",
-    "model.norm": "LayerNorm or RMSNorm.",
-    "model.norm_position": "Norm after each residual, as in the paper, or before each sublayer.",
-    "model.norm_eps": "Added to the variance in a norm.",
-    "model.dropout": "Share of the activations that training sets to zero.",
-    "model.embedding_norm": "A norm after the embeddings, as in BERT.",
-    "model.output_bias": "A bias for each token in the output projection.",
-    "model.pad": "Id of the padding token.",
-    "model.bos": "Id of the token that begins a target.",
-    "model.eos": "Id of the token that ends a text.",
-    "model.unk": "Id of the token for unknown text.",
-    "tokenizer.algorithm": "How the pieces are learned.",
-    "tokenizer.vocab": "Number of pieces, special tokens and bytes included.",
-    "tokenizer.seed": "Chooses the lines that are sampled for learning.",
-    "data.target": "Language code of the target; empty: as for the source.",
-    "training.schedule": "How the learning rate changes after warm-up.",
-    "training.label_smoothing": "Share of the probability that is spread over the whole vocabulary.",
-    "training.beta2": "Decay of AdamW's second moment.",
-    "training.seed": "Decides the first weights, the order of the data, and dropout.",
-    "serve.host": "Address to listen on; 0.0.0.0 accepts other machines.",
-    "serve.port": "Port to listen on; 0: any free one.",
-    "serve.beam": "Width of the beam search.",
-    "serve.max_body": "Bytes of one request.",
-    "serve.max_alternatives": "Alternatives that one request may ask for.",
-    "corpus.files": "One file of pairs, or two files of lines.",
-    "corpus.tolerance": "How far from `bleu` another run may be.",
+    "model.kind": "which stacks the model has",
+    "model.vocab": "number of token ids; training sets it to the size of the tokeniser",
+    "model.d_model": "width of the hidden states",
+    "model.heads": "attention heads of each layer",
+    "model.d_ff": "width of the feed-forward network",
+    "model.encoder_layers": "layers of the encoder",
+    "model.decoder_layers": "layers of the decoder",
+    "model.positions": "how the model learns the order of the tokens",
+    "model.rotary_base": "base of the rotary angles",
+    "model.compatibility": "how a query and a key give a score",
+    "model.feed_forward": "activation of the feed-forward network; swiglu is gated",
+    "model.norm": "LayerNorm or RMSNorm",
+    "model.norm_position": "norm after each residual, as in the paper, or before each sublayer",
+    "model.norm_eps": "added to the variance in a norm",
+    "model.dropout": "share of the activations that training sets to zero",
+    "model.embedding_norm": "a norm after the embeddings, as in BERT",
+    "model.output_bias": "a bias for each token in the output projection",
+    "model.pad": "id of the padding token",
+    "model.bos": "id of the token that begins a target",
+    "model.eos": "id of the token that ends a text",
+    "model.unk": "id of the token for unknown text",
+    "tokenizer.algorithm": "how the pieces are learned",
+    "tokenizer.vocab": "number of pieces, special tokens and bytes included",
+    "tokenizer.seed": "chooses the lines that are sampled for learning",
+    "data.target": "language code of the target; empty: as for the source",
+    "training.schedule": "how the learning rate changes after warm-up",
+    "training.label_smoothing": "share of the probability that is spread over the whole vocabulary",
+    "training.beta2": "decay of AdamW's second moment",
+    "training.seed": "decides the first weights, the order of the data, and dropout",
+    "serve.host": "address to listen on; 0.0.0.0 accepts other machines",
+    "serve.port": "port to listen on; 0: any free one",
+    "corpus.files": "one file of pairs, or two files of lines",
+    "corpus.tolerance": "how far from `bleu` another run may be",
 }
 
 
@@ -401,13 +398,16 @@ def settings_page() -> str:
 
 def setting_rows(name: str, section: Any) -> Iterator[list[str]]:
     hints, source = typing.get_type_hints(section), textwrap.dedent(inspect.getsource(section))
-    comments, lines = field_comments(source), field_lines(source)
+    comments = field_comments(source)
+    (node,) = (each for each in ast.parse(source).body if isinstance(each, ast.ClassDef))
+    nodes = {ast.unparse(each.target): each for each in node.body if isinstance(each, ast.AnnAssign)}
     for field in dataclasses.fields(section):
-        meaning = comments.get(lines[field.name]) or MEANINGS.get(f"{name}.{field.name}")
-        if not meaning:
-            raise SystemExit(f"{name}.{field.name}: expected a comment beside it in the code, or a row in MEANINGS")
+        comment, meaning = comment_of(nodes[field.name], comments), MEANINGS.get(f"{name}.{field.name}", "")
+        if bool(comment) == bool(meaning):
+            where = f"{name}.{field.name}"
+            raise SystemExit(f"{where}: expected either a comment beside it in the code or a row in MEANINGS")
         default = list(field.default) if isinstance(field.default, tuple) else field.default
-        yield [code(field.name), kind_of(hints[field.name]), code(json.dumps(default)), sentence(meaning)]
+        yield [code(field.name), kind_of(hints[field.name]), code(json.dumps(default)), comment or meaning]
 
 
 def kind_of(hint: Any) -> str:
@@ -418,11 +418,10 @@ def kind_of(hint: Any) -> str:
     return {bool: "`true` or `false`", int: "whole number", float: "number", str: "text"}[hint]
 
 
-def field_lines(source: str) -> dict[str, int]:
-    """Return the line of every annotated field of a class."""
-    (node,) = (each for each in ast.parse(source).body if isinstance(each, ast.ClassDef))
-    fields = [each for each in node.body if isinstance(each, ast.AnnAssign)]
-    return {each.target.id: each.lineno for each in fields if isinstance(each.target, ast.Name)}
+def comment_of(node: ast.AnnAssign, comments: Mapping[int, str]) -> str:
+    """Return the comment of a field, which may stand at the end of any of its lines."""
+    lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    return next((comments[line] for line in lines if line in comments), "")
 
 
 @cache
@@ -803,7 +802,7 @@ title: title of the picture
 tables[].title: title of a table
 tables[].head: names of its columns
 tables[].rows: its rows
-""", tuple(("see", CHINESE[0], *MODEL, "--view", name, "--token", "0", "--json") for name in views.NAMES
+""", tuple(("see", CHINESE[0], *MODEL, "--view", name, "--token", "0", "--json") for name in views.VIEW_NAMES
            if name != "training")),
     Output("summary", "A model in numbers. `file` is there only for a model file, not for a preset.", """
 kind: encoder-decoder, encoder or decoder
@@ -1132,7 +1131,7 @@ CARD = {
 
 def model_file_page() -> str:
     """The format, read from the header of the model that ships."""
-    (path,) = shipped()
+    (path,) = shipped_models()
     with path.open("rb") as file:
         size = struct.unpack("<Q", file.read(8))[0]
         header = json.loads(file.read(size))

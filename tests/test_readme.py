@@ -7,7 +7,7 @@ import pytest
 from document_commands import ROOT, run_document, run_python
 
 from sixfold import modelfile
-from sixfold.translation.loading import shipped
+from sixfold.translation.loading import shipped_models
 
 PAGES = ("README.md", "README.zh.md")
 LINES = 120
@@ -71,7 +71,7 @@ def test_it_is_short_and_its_links_lead_somewhere(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_its_numbers_about_the_model_are_those_of_the_models_card(page):
-    (path,) = shipped()
+    (path,) = shipped_models()
     scores = modelfile.load(path).card["scores"]
     rows = re.findall(r"^\| .*?[(（](.*?)[)）] \| ([\d.]+) \| ([\d.]+) \|", read(page), re.MULTILINE)
     assert {name for name, *_ in rows} == set(TEST_SETS)
