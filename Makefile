@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint browser screenshots slow ray documents benchmarks zh-en-model clean
+.PHONY: demo test lint browser docs screenshots slow ray documents benchmarks zh-en-model clean
 
 .venv/.base: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -41,6 +41,10 @@ browser: .venv/.dev
 	@command -v chromium > /dev/null || echo 'no Chromium: the tests of pages will be skipped' >&2
 	@[ -x .venv/node/node_modules/.bin/tsc ] || command -v tsc > /dev/null || \
 	  echo 'no TypeScript: the test of the types of pages will be skipped' >&2
+
+docs: .venv/.dev  ## what is generated from the code: the tree of modules and docs/reference/
+	$(BIN)/python docs/module_tree.py
+	$(BIN)/python docs/generate_reference.py
 
 screenshots: browser  ## every screen of the page, as docs/images/*.png
 	$(BIN)/python docs/screenshots.py
