@@ -171,7 +171,7 @@ def test_a_header_whose_length_looks_like_a_pickle_is_read(weights, tmp_path):
     for padding in range(0, 70000, 8):
         path = tmp_path / "m.safetensors"
         save(path, CONFIG, weights, card={"note": "x" * (58000 + padding)})
-        if path.read_bytes()[:2] in tensorfile.PICKLES:
+        if path.read_bytes()[:2] in tensorfile.PICKLE_BEGINNINGS:
             break
     assert load(path).card["note"].startswith("xxx")
 

@@ -1,4 +1,4 @@
-"""Every setting: frozen dataclasses that check themselves, read from TOML and changed by dotted overrides."""
+"""All settings, as frozen dataclasses that check their values; they are read from TOML and changed by overrides."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ class ModelConfig:
     vocab: int = 32000
     d_model: int = 512
     heads: int = 8
-    kv_heads: int = 0  # 0: as many as heads; fewer: grouped-query attention
+    kv_heads: int = 0  # 0: the same as heads; fewer: grouped-query attention
     d_ff: int = 2048
     encoder_layers: int = 6
     decoder_layers: int = 6
     share_layers: bool = False  # one layer's weights serve the whole stack (ALBERT)
 
     positions: Positions = "sinusoidal"
-    position_layout: Layout = "interleaved"  # which features make a (sin, cos) or a rotary pair
+    position_layout: Layout = "interleaved"  # which features form a (sin, cos) or a rotary pair
     position_offset: int = 0  # number of the first position
     rotary_base: float = 10000.0
-    max_length: int = 512  # rows of a learned table; longest sequence a cache is made for
+    max_length: int = 512  # rows of a learned position table; longest sequence of a cache
 
     compatibility: Compatibility = "scaled-dot"
     feed_forward: FeedForward = "relu"
@@ -52,7 +52,7 @@ class ModelConfig:
     norm: Norm = "layer"
     norm_position: NormPosition = "post"
     norm_eps: float = 1e-5
-    final_norm: bool = False  # a post-norm stack ends in one more norm; a pre-norm stack always does
+    final_norm: bool = False  # adds a norm at the end of a post-norm stack; a pre-norm stack always has one
     dropout: float = 0.1
 
     scale_embeddings: bool = True  # by sqrt(d_model)
@@ -97,36 +97,38 @@ class ModelConfig:
 
     @property
     def groups(self) -> int:
-        """How many heads have keys and values of their own."""
+        """Return the number of key and value heads, which groups of query heads share."""
         return self.kv_heads or self.heads
 
     @property
     def ends_in_norm(self) -> bool:
+        """Return whether a stack has a norm after its last layer."""
         return self.norm_position == "pre" or self.final_norm
 
     @property
     def stacks(self) -> tuple[str, ...]:
+        """Return the names of the stacks of layers of this kind of model."""
         return {"encoder-decoder": ("encoder", "decoder"), "encoder": ("encoder",), "decoder": ("decoder",)}[self.kind]
 
 
 def check_tag(tag: str, where: str) -> None:
-    """It is written <tag>, beside the special tokens."""
-    fine = tag[:1].isalpha() and all(char.isalnum() or char in "-_" for char in tag)
-    require(fine, where, "a letter, then letters, digits, - and _", tag)
-    require(tag not in ("pad", "bos", "eos", "unk", "mask"), where, "a name that no special token has", tag)
+    """Raise ConfigError if a tag, which becomes the token <tag>, has an invalid name."""
+    is_valid = tag[:1].isalpha() and all(char.isalnum() or char in "-_" for char in tag)
+    require(is_valid, where, "a letter, then letters, digits, - and _", tag)
+    require(tag not in ("pad", "bos", "eos", "unk", "mask"), where, "a name other than those of special tokens", tag)
 
 
 @dataclass(frozen=True)
 class TokenizerConfig:
-    """How the user's text becomes subwords."""
+    """How text is split into subwords."""
 
     algorithm: Algorithm = "bpe"
     vocab: int = 32000
-    tags: tuple[str, ...] = ()  # reserved ids, besides those that the corpora ask for
-    spans: int = 0  # tokens for placeholders that a model copies, and as many for opening and for closing tags
-    simplify: bool = False  # read traditional Chinese as simplified and full-width letters and digits as plain ones
+    tags: tuple[str, ...] = ()  # tags with reserved ids, besides those of the corpora
+    spans: int = 0  # tokens for placeholders that a model copies, and the same number for opening and for closing tags
+    simplify: bool = False  # read traditional Chinese as simplified, and full-width letters and digits as ASCII
     max_piece: int = 16  # longest learned piece, in characters
-    sample_lines: int = 500_000  # lines kept in memory while learning, drawn evenly from the whole text
+    sample_lines: int = 500_000  # lines in memory while learning, sampled uniformly from the whole text
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -142,25 +144,25 @@ class TokenizerConfig:
 
 @dataclass(frozen=True)
 class DataConfig:
-    """Which pairs are learned from."""
+    """Which pairs a model learns from."""
 
-    source: str = ""  # language codes such as zh; empty: from the names of the files, else from their script
+    source: str = ""  # language code such as zh; empty: from the file names, else from the script of the text
     target: str = ""
-    both_ways: bool = False  # learn each pair in both directions; a tag before the source names the target
-    skip: tuple[str, ...] = ()  # filters to leave off
+    both_ways: bool = False  # learn each pair in both directions; a tag before the source names the target language
+    skip: tuple[str, ...] = ()  # names of filters that are disabled
     max_characters: int = 1000  # of either side; a longer pair is dropped
-    max_ratio: float = 4.0  # of the lengths of the two sides, a Han character counting as three letters
+    max_ratio: float = 4.0  # of the lengths of the two sides, where a Han character counts as three letters
     max_tokens: int = 250  # of either side, after tokenising
-    dev_pairs: int = 1000  # split off where no dev set is given; never more than a twentieth of the corpus
+    dev_pairs: int = 1000  # of a dev set that is split off if none is named; at most a twentieth of the corpus
 
     def __post_init__(self) -> None:
         check_types(self, "data")
         for name in self.skip:
-            known = get_args(Filter)
-            if name not in known:
-                expected = ", ".join(known)
+            filters = get_args(Filter)
+            if name not in filters:
+                expected = ", ".join(filters)
                 raise ConfigError(
-                    f"data.skip: expected names of filters ({expected}); got {name!r}", did_you_mean(name, known)
+                    f"data.skip: expected names of filters ({expected}); got {name!r}", did_you_mean(name, filters)
                 )
         for name in ("max_characters", "max_tokens", "dev_pairs"):
             require(1 <= getattr(self, name) <= 10**6, f"data.{name}", "1 to a million", getattr(self, name))
@@ -169,34 +171,40 @@ class DataConfig:
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How the weights are learned. A 0 that "is chosen" is filled in from the corpus and the device before step 1."""
+    """How the weights are learned. "0: chosen" means chosen before step 1 from the corpus and the device."""
 
-    steps: int = 0  # 0: chosen from the size of the corpus
+    steps: int = 0  # 0: chosen
     learning_rate: float = 1e-3  # the peak; for noam, the factor before d_model ** -0.5
     schedule: Schedule = "inverse-sqrt"
     warmup: int = 0  # steps; 0: chosen
     label_smoothing: float = 0.1
     clip: float = 1.0  # largest gradient norm; 0: none
     beta2: float = 0.98
-    weight_decay: float = 0.0  # of matrices; norms, biases and tables of embeddings and positions do not decay
-    ema: float = 0.999  # decay of the averaged weights that are validated and kept; 0: none
-    rdrop: float = 0.0  # weight of the divergence between two passes with different dropout; 0: one pass
-    subword_sampling: float = 0.0  # how often a piece is cut in two
-    lora: int = 0  # of a model that is fine-tuned: rank of what is learnt beside each matrix; 0: the matrices learn
+    weight_decay: float = 0.0  # of matrices; norms, biases, embeddings and position tables do not decay
+    ema: float = 0.999  # decay of the averaged weights that are validated and saved; 0: no average
+    rdrop: float = 0.0  # weight of the divergence between two passes with different dropout; 0: a single pass
+    subword_sampling: float = 0.0  # probability that a piece is cut in two
+    lora: int = 0  # rank of the LoRA matrices of a fine-tuned model; 0: all weights are learned
 
-    batch_tokens: int = 0  # padded tokens of the longer side in one step, all micro-batches and ranks; 0: chosen
-    micro_tokens: int = 0  # so many at once, and as often as fills a step; 0: what a trial step shows to fit
-    precision: Precision = "auto"  # bf16 where the GPU has it, else float32; float32 rules out TF32 as well
-    packing: Switch = "auto"  # several pairs in each row of a batch, on GPUs: one shape for all batches, no padding
-    compile: Switch = "auto"  # packed batches, when the run is long enough to win the time back
-    sharded: bool = False  # of several processes, each holds a part of every weight: for models that fit no GPU whole
-    recompute: bool = False  # activations anew in the backward pass instead of kept: less memory, a third slower
+    batch_tokens: int = 0  # padded tokens of the longer side in one step, over all micro-batches and ranks; 0: chosen
+    micro_tokens: int = 0  # of one micro-batch; 0: as many as a trial step shows to fit into memory
+    precision: Precision = "auto"  # auto: bf16 if the GPU has it, else float32; float32 also disables TF32
+    packing: Switch = (
+        "auto"  # several pairs in each row, so that all batches have one shape and little padding; auto: on GPUs
+    )
+    compile: Switch = "auto"  # compile the layers for packed batches; auto: if the run is long enough to save time
+    sharded: bool = (
+        False  # each of several processes holds a part of every weight, for models that do not fit on one GPU
+    )
+    recompute: bool = False  # compute activations again in the backward pass: less memory, a third slower
 
     validate_every: int = 0  # steps; 0: chosen
-    checkpoint_every: int = 0  # steps; 0: as often as it is validated
-    keep: int = 3  # last checkpoints
-    patience: int = 8  # validations without a better score before it stops; 0: it never stops early
-    score: Score = "auto"  # what the kept model is best at; auto: BLEU from 10 on, the loss below, where BLEU is noise
+    checkpoint_every: int = 0  # steps; 0: the same as validate_every
+    keep: int = 3  # checkpoints that are kept, the latest ones
+    patience: int = 8  # validations without a better score before training stops; 0: it never stops early
+    score: Score = (
+        "auto"  # that selects the saved model; auto: BLEU from 10 on, and the loss below, where BLEU is noise
+    )
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -216,7 +224,7 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class Config:
-    """All of it: what a recipe file may say."""
+    """All settings, one section each, as a recipe file has them."""
 
     model: ModelConfig = field(default_factory=ModelConfig)
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
@@ -225,30 +233,30 @@ class Config:
 
 
 def override(config: Config, assignments: Iterable[str]) -> Config:
-    """Apply `model.heads=4` style changes, in order, and check the result as a whole."""
+    """Apply changes such as `model.heads=4` in order, and check the result as a whole."""
     return from_dict(assign(to_dict(config), assignments))
 
 
 def to_dict(config: Any) -> dict[str, Any]:
-    """Plain values, ready for JSON."""
+    """Return the settings as plain values, ready for JSON."""
     tree: dict[str, Any] = dataclasses.asdict(config)
     return tree
 
 
 def from_dict(tree: Mapping[str, Any]) -> Config:
-    """The inverse of to_dict; sections and keys that are left out keep their defaults."""
+    """Return the settings from plain values; missing sections and keys keep their defaults."""
     hints = get_type_hints(Config)
     for section, values in tree.items():
         if section not in hints:
-            known = ", ".join(hints)
-            raise ConfigError(f"{section!r}: expected a section ({known})", did_you_mean(section, hints))
+            sections = ", ".join(hints)
+            raise ConfigError(f"{section!r}: expected a section ({sections})", did_you_mean(section, hints))
         if not isinstance(values, Mapping):
             raise ConfigError(f"{section}: expected a section; got {values!r}", f"write {section}.key = value")
     return Config(**{name: section_from(hints[name], name, values) for name, values in tree.items()})
 
 
 def to_toml(config: Config) -> str:
-    """The whole configuration, every value written out."""
+    """Return the whole configuration as TOML, with every value."""
     blocks = []
     for section, values in to_dict(config).items():
         lines = [f"{key} = {toml_value(value)}" for key, value in values.items()]

@@ -1,4 +1,4 @@
-"""How settings are checked, read and written, whatever they are about."""
+"""Reads, checks and writes settings of any kind: TOML, overrides, and suggestions for misspelt names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sixfold.errors import ConfigError
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """A TOML file as plain values."""
+    """Read a TOML file as plain values."""
     try:
         return tomllib.loads(path.read_bytes().decode("utf-8"))
     except OSError as error:
@@ -29,7 +29,7 @@ Section = TypeVar("Section")
 
 
 def section_from(section: type[Section], path: str, values: Mapping[str, Any]) -> Section:
-    """One section from plain values; every unknown key is named, the closest known one suggested."""
+    """Make a section from plain values; an unknown key is a ConfigError that suggests the closest setting."""
     hints = get_type_hints(section)
     for key in values:
         if key not in hints:
@@ -37,7 +37,7 @@ def section_from(section: type[Section], path: str, values: Mapping[str, Any]) -
     return section(**{key: coerce(hints[key], value) for key, value in values.items()})
 
 
-# TOML allows no control character but the tab in a string; JSON's short escapes are among TOML's.
+# TOML allows no control character except the tab in a string; it has JSON's short escapes.
 _TOML_ESCAPES = {
     **{code: f"\\u{code:04x}" for code in (*range(0x20), 0x7F)},
     ord("\b"): "\\b", ord("\t"): "\\t", ord("\n"): "\\n", ord("\f"): "\\f", ord("\r"): "\\r",
@@ -46,7 +46,7 @@ _TOML_ESCAPES = {
 
 
 def toml_value(value: Any) -> str:
-    """The TOML text of a boolean, number, string or list; `tomllib` reads the same value from it."""
+    """Return the TOML text of a boolean, number, string or list; `tomllib` reads the same value from it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -63,15 +63,18 @@ def toml_value(value: Any) -> str:
 
 
 def parse_value(text: str) -> Any:
-    """A value as TOML writes it; what is not valid TOML is a plain string, so quotes may be left out."""
+    """Parse a TOML value; text that is not valid TOML is a string, so quotes may be left out."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except (ValueError, RecursionError):  # TOMLDecodeError is a ValueError, and so is a number of 5,000 digits
+    except (
+        ValueError,
+        RecursionError,
+    ):  # TOMLDecodeError is a ValueError; so is the error for a number of 5,000 digits
         return text
 
 
 def assign(tree: Mapping[str, Any], assignments: Iterable[str]) -> dict[str, Any]:
-    """The same settings after `model.heads=4` style changes."""
+    """Return settings after changes such as `model.heads=4`."""
     changed = dict(tree)
     for assignment in assignments:
         path, separator, text = assignment.partition("=")
@@ -85,15 +88,16 @@ def assign(tree: Mapping[str, Any], assignments: Iterable[str]) -> dict[str, Any
 
 
 def merge(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `base` with the values of `change`; tables are merged key by key."""
     merged = dict(base)
     for key, value in change.items():
-        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        merged[key] = merge(merged[key], value) if both else value
+        are_tables = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = merge(merged[key], value) if are_tables else value
     return merged
 
 
 def coerce(hint: Any, value: Any) -> Any:
-    """TOML and JSON have no tuples and may write 1 for 1.0."""
+    """Convert a list to a tuple and an int to a float where the type hint needs it; TOML and JSON have no tuples."""
     if get_origin(hint) is tuple and isinstance(value, list):
         return tuple(value)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
@@ -102,6 +106,7 @@ def coerce(hint: Any, value: Any) -> Any:
 
 
 def check_types(section: Any, path: str) -> None:
+    """Raise ConfigError for the first setting of a section whose value does not have the type of its field."""
     for name, hint in get_type_hints(type(section)).items():
         value = getattr(section, name)
         where = f"{path}.{name}"
@@ -115,23 +120,25 @@ def check_types(section: Any, path: str) -> None:
             fits = isinstance(value, tuple) and all(type(item) is kind for item in value)
             require(fits, where, "a list of strings" if kind is str else "a list of whole numbers", value)
         else:
-            # bool is a subclass of int, so the exact type is asked for.
+            # The exact type, because bool is a subclass of int.
             require(type(value) is hint, where, f"{'an' if hint is int else 'a'} {hint.__name__}", value)
             require(hint is not float or math.isfinite(value), where, "a finite number", value)
 
 
 def require(condition: bool, where: str, expected: str, got: object) -> None:
+    """Raise ConfigError if a condition is false."""
     if not condition:
         raise ConfigError(f"{where}: expected {expected}; got {got!r}")
 
 
-def did_you_mean(name: str, known: Iterable[Any]) -> str | None:
-    close = difflib.get_close_matches(name, [str(item) for item in known], n=1)
-    return f"did you mean {close[0]!r}?" if close else None
+def did_you_mean(name: str, choices: Iterable[Any]) -> str | None:
+    """Return a hint with the closest of the choices, or None if none is close."""
+    matches = difflib.get_close_matches(name, [str(item) for item in choices], n=1)
+    return f"did you mean {matches[0]!r}?" if matches else None
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """`beam: 4 → 1` for every value that differs."""
+    """Return a line such as `beam: 4 → 1` for every value that differs."""
     return [
         f"{name}: {before.get(name, 'not set')} → {now.get(name, 'not set')}"
         for name in sorted(before.keys() | now.keys())

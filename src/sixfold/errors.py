@@ -1,15 +1,15 @@
-"""Everything a user can get wrong, as exceptions that say where, what was expected and how to fix it.
+"""The exceptions for mistakes of the user; each message says where, what was expected, and how to fix it.
 
 SixfoldError
 ├── ConfigError      a setting, a preset or a combination of settings
 ├── DataError        text, a corpus, a tokeniser file
 ├── ModelFileError   a model file or a foreign checkpoint
-└── RequestError     what was asked of a model that is fine in itself
+└── RequestError     a request that a model or an installation cannot serve
 """
 
 
 class SixfoldError(Exception):
-    """A user's mistake. `hint` is the fix; the command line prints it on a line of its own."""
+    """A mistake of the user. `hint` is how to fix it; the command line prints it on a line of its own."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -25,7 +25,7 @@ class DataError(SixfoldError):
 
 
 class ModelFileError(SixfoldError):
-    """A model file that is damaged, foreign, too new or does not fit its own config."""
+    """A model file that is damaged, of another program, too new, or does not fit its own config."""
 
 
 class RequestError(SixfoldError):

@@ -1,4 +1,4 @@
-"""One model, one file: weights, config, tokeniser and card in safetensors, read without torch."""
+"""Model files: weights, config, tokeniser and card in one safetensors file, read without torch."""
 
 from __future__ import annotations
 
@@ -20,55 +20,55 @@ from sixfold.weights import canonical, check_weights, shapes
 
 FORMAT = "sixfold-model"
 VERSION = 1
-SCALE = "_scale"
-SHORTLIST = "shortlist."
-GO_ON = 255  # of the bytes that a shortlist is stored in: so much, and the next byte more
+SCALE = "_scale"  # ends the name of the scales of an int8 weight
+SHORTLIST = "shortlist."  # begins the names of the tensors of a shortlist
+CONTINUED_BYTE = 255  # in a stored shortlist: a step of 255 that the next byte continues
 
 Storage = Literal["float32", "bfloat16", "int8"]
 
 
 @dataclass(frozen=True)
 class Shortlist:
-    """The target pieces that each source piece may become, so that an engine need not weigh the whole vocabulary."""
+    """The target pieces that each source piece may become, so that an engine need not score the whole vocabulary."""
 
-    always: np.ndarray  # ids that any target may need
+    always: np.ndarray  # ids that are candidates for every source
     begins: np.ndarray  # the list of source piece i is targets[begins[i] : begins[i + 1]]
     targets: np.ndarray
 
     def candidates(self, source: Iterable[int]) -> np.ndarray:
-        """All that the target of this source may hold, in the order of the ids."""
+        """Return the ids that the translation of a source may have, sorted."""
         lists = [self.targets[self.begins[token] : self.begins[token + 1]] for token in set(source)]
         return np.unique(np.concatenate([self.always, *lists]))
 
     def tensors(self) -> dict[str, Tensor]:
-        """To be stored: of each list the steps from id to id, mostly of a byte, a third of the ids themselves."""
+        """Return the tensors to store: the steps between the ids of each list, mostly in one byte each."""
         sizes = np.diff(self.begins)
         order = np.lexsort((self.targets, np.repeat(np.arange(len(sizes)), sizes)))
         steps = np.diff(self.targets[order], prepend=0)
         first = self.begins[:-1][sizes > 0]
         steps[first] = self.targets[order][first]
-        ends = np.cumsum(steps // GO_ON + 1)
-        data = np.full(ends[-1] if len(ends) else 0, GO_ON, np.uint8)
-        data[ends - 1] = steps % GO_ON
+        ends = np.cumsum(steps // CONTINUED_BYTE + 1)
+        data = np.full(ends[-1] if len(ends) else 0, CONTINUED_BYTE, np.uint8)
+        data[ends - 1] = steps % CONTINUED_BYTE
         stored = {"always": self.always.astype(np.int32), "sizes": sizes.astype(np.int32), "steps": data}
         return {SHORTLIST + name: Tensor.of(array) for name, array in stored.items()}
 
     @classmethod
     def of(cls, tensors: Mapping[str, Tensor]) -> Shortlist:
-        """Read what `tensors` gives."""
+        """Return a shortlist from the result of `tensors`."""
         always, sizes, data = (tensors[SHORTLIST + name].data for name in ("always", "sizes", "steps"))
         if min(sizes, default=0) < 0:
-            raise ValueError("a list of less than nothing")
+            raise ValueError("a list of negative size")
         begins = np.cumsum(sizes, dtype=np.int64)
-        targets = np.cumsum(data, dtype=np.int64)[data < GO_ON]
-        before = np.append(0, targets)[begins - sizes]  # what the lists before one add up to
+        targets = np.cumsum(data, dtype=np.int64)[data < CONTINUED_BYTE]
+        before = np.append(0, targets)[begins - sizes]  # the sum of all steps before each list
         targets -= np.repeat(before, sizes)
         return cls(always, np.append(0, begins).astype(np.int32), targets.astype(np.int32))
 
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A model as it lies on disk. A weight is read when it is first used, and `weight` converts it to float32."""
+    """A model as it is stored. A weight is read when it is first used, and `weight` converts it to float32."""
 
     config: Config
     tensors: Mapping[str, Tensor]
@@ -76,11 +76,11 @@ class ModelFile:
     card: Mapping[str, Any] = field(default_factory=dict)
     checksum: str = ""
     shortlist: Shortlist | None = None
-    name: str = "model"  # of its file, without the ending
-    other_settings: Mapping[str, Any] = field(default_factory=dict)  # stored ones that this version does not know
+    name: str = "model"  # of the file, without the ending
+    other_settings: Mapping[str, Any] = field(default_factory=dict)  # stored settings that this version does not have
 
     def weight(self, name: str) -> np.ndarray:
-        """A weight in float32; shared weights answer to each of their names."""
+        """Return a weight in float32; a shared weight can be read by each of its names."""
         name = canonical(self.config.model, name)
         tensor = self.tensors[name]
         if tensor.dtype != "I8":
@@ -88,21 +88,23 @@ class ModelFile:
         return dequantize(tensor.data, self.tensors[name + SCALE].data)
 
     def rows(self, name: str, ids: np.ndarray) -> np.ndarray:
-        """Some rows of a weight, without the work for all of a large table."""
+        """Return some rows of a weight in float32, without converting the others."""
         name = canonical(self.config.model, name)
         tensor = self.tensors[name]
-        picked = Tensor(tensor.dtype, tensor.data[ids.reshape(-1)])
+        selected = Tensor(tensor.dtype, tensor.data[ids.reshape(-1)])
         if tensor.dtype != "I8":
-            found = picked.float32()
+            rows = selected.float32()
         else:
-            found = dequantize(picked.data, self.tensors[name + SCALE].data[ids.reshape(-1)])
-        return found.reshape(*ids.shape, *tensor.shape[1:])
+            rows = dequantize(selected.data, self.tensors[name + SCALE].data[ids.reshape(-1)])
+        return rows.reshape(*ids.shape, *tensor.shape[1:])
 
     def weights(self) -> dict[str, np.ndarray]:
+        """Return all weights in float32."""
         return {name: self.weight(name) for name in shapes(self.config.model)}
 
     @property
     def storage(self) -> str:
+        """Return the type that the weights are stored in."""
         kinds = {tensor.dtype for tensor in self.tensors.values()}
         return "int8" if "I8" in kinds else "bfloat16" if "BF16" in kinds else "float32"
 
@@ -117,9 +119,9 @@ def save(
     shortlist: Shortlist | None = None,
     other_settings: Mapping[str, Any] | None = None,
 ) -> str:
-    """Write a model; returns its checksum. The weights must be those the config calls for, all of them and no more.
+    """Write a model and return its checksum. The weights must be exactly those of the config.
 
-    `other_settings` are those of a file that this version does not know; they are written as they are.
+    `other_settings` are settings of an older or newer file that this version does not have; they are written unchanged.
     """
     check_weights(str(path), shapes(config.model), {name: array.shape for name, array in weights.items()})
     if tokenizer is not None and tokenizer.vocab > config.model.vocab:
@@ -145,7 +147,7 @@ def save(
 
 
 def load(path: Path | str, verify: bool = True) -> ModelFile:
-    """Read a model. `verify=False` skips the checksum, for a caller that has checked this very file before."""
+    """Read a model. `verify=False` skips the checksum, for a caller that has verified the same file before."""
     tensors, metadata = tensorfile.read(Path(path), verify)
     if metadata.get("format") != FORMAT:
         raise ModelFileError(
@@ -172,16 +174,16 @@ def load(path: Path | str, verify: bool = True) -> ModelFile:
     return ModelFile(config, tensors, tokenizer, card, checksum, shortlist, Path(path).stem, others)
 
 
-# The settings of data that inference depends on, besides all of the model's. To rename one of them, or to add one,
-# needs a new VERSION and a conversion of older files; every other setting is a record of how the model was made.
-NEEDED = ("both_ways", "max_tokens")
+# The settings of data that inference depends on, besides all of the model's. To rename or add one of them needs a new
+# VERSION and a conversion of older files. Every other setting only records how the model was trained.
+INFERENCE_SETTINGS = ("both_ways", "max_tokens")
 
 
 def read_settings(stored: Mapping[str, Any]) -> tuple[Config, dict[str, Any]]:
-    """The settings of a model file, and those that this version does not know or does not accept, as they are stored.
+    """Return the settings of a model file, and the stored ones that this version does not have or accept.
 
-    A model setting or one of NEEDED that is unknown or invalid is a ConfigError: it changes what the weights mean. Any
-    other is left at its default, so that a model outlives the names of the settings that it was trained with.
+    An unknown or invalid model setting, or one of INFERENCE_SETTINGS, is a ConfigError, because it changes what the
+    weights mean. Any other setting keeps its default, so that a model can still be read after settings are renamed.
     """
     if not isinstance(stored, Mapping):
         raise ConfigError(f"config: expected sections; got {stored!r:.60}")
@@ -194,49 +196,49 @@ def read_settings(stored: Mapping[str, Any]) -> tuple[Config, dict[str, Any]]:
         elif section not in hints or not isinstance(values, Mapping):
             others[section] = values
         else:
-            required = {key: value for key, value in values.items() if section == "data" and key in NEEDED}
-            known = {
+            required = {key: value for key, value in values.items() if section == "data" and key in INFERENCE_SETTINGS}
+            valid = {
                 key: value for key, value in values.items() if key not in required and _is_valid(section, key, value)
             }
             try:
-                section_from(hints[section], section, known | required)
-            except ConfigError:  # those that are fine one by one may contradict each other
-                known = {}
-            accepted[section] = known | required
-            if left := {key: value for key, value in values.items() if key not in accepted[section]}:
-                others[section] = left
+                section_from(hints[section], section, valid | required)
+            except ConfigError:  # settings that are valid by themselves may contradict each other
+                valid = {}
+            accepted[section] = valid | required
+            if rest := {key: value for key, value in values.items() if key not in accepted[section]}:
+                others[section] = rest
     return from_dict(accepted), others
 
 
 def _is_valid(section: str, key: str, value: Any) -> bool:
     try:
         section_from(get_type_hints(Config)[section], section, {key: value})
-    except (ConfigError, TypeError):  # a type error comes of comparing what cannot be compared
+    except (ConfigError, TypeError):  # a TypeError comes from comparing values of different types
         return False
     return True
 
 
 def _shortlist(path: Path | str, lists: Mapping[str, Tensor], vocab: int) -> Shortlist:
-    """Checked: a wrong id would make an engine read beyond its weights."""
+    """Read a shortlist and check its ids: a wrong id would make an engine read beyond its weights."""
     try:
-        found = Shortlist.of(lists)
-        fine = found.begins.shape == (vocab + 1,) and found.begins[-1] == len(found.targets)
-        fine = fine and all(((ids >= 0) & (ids < vocab)).all() for ids in (found.always, found.targets))
+        shortlist = Shortlist.of(lists)
+        is_valid = shortlist.begins.shape == (vocab + 1,) and shortlist.begins[-1] == len(shortlist.targets)
+        is_valid = is_valid and all(((ids >= 0) & (ids < vocab)).all() for ids in (shortlist.always, shortlist.targets))
     except (KeyError, TypeError, ValueError, IndexError):
-        fine = False
-    if not fine:
+        is_valid = False
+    if not is_valid:
         raise ModelFileError(f"{path}: its shortlist does not fit its vocabulary", tensorfile.DAMAGED)
-    return found
+    return shortlist
 
 
 def is_quantized(name: str, array: np.ndarray) -> bool:
-    """int8 is for matrices that multiply and for token tables; small tables of positions and segments stay exact."""
+    """Return whether int8 storage quantises a weight: matrices and token tables, but no small tables."""
     exact = (".position.", ".segment.", ".compatibility.")
     return array.ndim == 2 and not any(part in name for part in exact)
 
 
 def quantize(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of int8 and one scale a row: value = int8 / scale. This is CTranslate2's scheme, to the bit."""
+    """Return rows of int8 and one scale for each row: value = int8 / scale. This is CTranslate2's scheme."""
     largest = np.abs(array).max(axis=1)
     largest[largest == 0] = 127.0
     largest = np.maximum(largest, np.float32(127) / np.finfo(np.float32).max)
@@ -245,9 +247,10 @@ def quantize(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def dequantize(rows: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    found = rows.astype(np.float32)
-    found /= scale[:, None]  # in place: most of the time goes into memory that is touched for the first time
-    return found
+    """Return the float32 values of rows of int8 and their scales."""
+    values = rows.astype(np.float32)
+    values /= scale[:, None]  # in place, because new memory costs most of the time
+    return values
 
 
 def _store_float32(name: str, array: np.ndarray) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""The named shapes that a configuration can start from, and configuration files that name one."""
+"""The named model shapes that a configuration can start from, and configuration files that name one."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 
 
 def preset(name: str) -> Config:
-    """The full configuration that a preset name stands for."""
+    """Return the full configuration of a preset."""
     if name not in PRESETS:
         raise ConfigError(f"preset: expected one of {', '.join(PRESETS)}; got {name!r}", did_you_mean(name, PRESETS))
     return from_dict({"model": dict(PRESETS[name]), "tokenizer": {"vocab": PRESETS[name].get("vocab", 32000)}})
 
 
 def load(path: Path) -> Config:
-    """Read a TOML file. A top-level `preset = "small"` says what its settings start from."""
+    """Read a TOML file. A top-level `preset = "small"` names the preset that its settings change."""
     return from_tree(read_toml(path), str(path))
 
 
 def from_tree(tree: dict[str, Any], where: str) -> Config:
-    """What a TOML file says, read on top of the preset that it names."""
-    start = tree.pop("preset", None)
-    if start is not None and not isinstance(start, str):
-        raise ConfigError(f"{where}: preset: expected a name; got {start!r}")
-    base = to_dict(preset(start)) if start else {}
+    """Return the settings of a TOML file, on top of the preset that it names."""
+    name = tree.pop("preset", None)
+    if name is not None and not isinstance(name, str):
+        raise ConfigError(f"{where}: preset: expected a name; got {name!r}")
+    base = to_dict(preset(name)) if name else {}
     return from_dict(merge(base, tree))

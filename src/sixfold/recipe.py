@@ -1,4 +1,4 @@
-"""A recipe: settings, the corpora they are for, and the score that others should get from them."""
+"""A recipe: settings, the corpora they are for, and the scores that a run should reach."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from sixfold.configfile import assign, check_types, read_toml, require, section_
 from sixfold.errors import ConfigError, DataError
 from sixfold.presets import from_tree
 
-CorpusDirection = Literal["both", "forward", "back"]
+CorpusDirection = Literal["both", "forward", "back"]  # from source to target, from target to source, or both
 
 
 @dataclass(frozen=True)
 class CorpusConfig:
-    """Pairs of text: two files of lines, or one file of pairs. Paths are relative to the data folder."""
+    """The settings of a corpus: two files of lines or one file of pairs, with paths relative to the data folder."""
 
     files: tuple[str, ...] = ()
-    name: str = ""  # empty: from the file
-    weight: float = 1.0  # how often each pair is seen in an epoch; at 0.5 half of them are, in turn
+    name: str = ""  # empty: from the name of the file
+    weight: float = 1.0  # how often each pair is used in an epoch; with 0.5, alternating halves
     way: CorpusDirection = (
-        "both"  # with data.both_ways, the one that a corpus is good for: a translated side is a poor target
+        "both"  # that it is learned in, with data.both_ways: a side made by a machine is a poor target
     )
-    tag: str = ""  # put before each source, as "bt" for what a machine translated back
+    tag: str = ""  # put before each source, such as "bt" for back-translations
     columns: tuple[str, ...] = ()  # of a TSV, counted from 1, or of JSON lines by name; empty: the first two
-    bleu: float = 0.0  # of a dev or test set: what the recipe reached, and how far off another run may be
+    bleu: float = 0.0  # of a dev or test set: the score that a run should reach, within `tolerance`
     bleu_back: float = 0.0  # the same from target to source, with data.both_ways
     tolerance: float = 1.0
 
@@ -45,18 +45,18 @@ class CorpusConfig:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What `sixfold train recipe.toml` reads."""
+    """The settings and corpora of a training run, as `sixfold train recipe.toml` reads them."""
 
     config: Config = field(default_factory=Config)
     corpus: tuple[CorpusConfig, ...] = ()
     dev: tuple[CorpusConfig, ...] = ()
     test: tuple[CorpusConfig, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)  # what the file itself says, before defaults
-    start: str = ""  # a model file to go on from, instead of random weights
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of the file itself, without defaults
+    start: str = ""  # a model file to fine-tune, instead of random weights
 
 
 def set_name(name: str, source: str, target: str) -> str:
-    """What a dev or test set is called that is translated both ways."""
+    """Return the name of one direction of a dev or test set that is translated both ways."""
     return f"{name}.{source}-{target}"
 
 
@@ -74,7 +74,7 @@ def load(path: Path) -> Recipe:
 
 
 def of_files(files: Sequence[Path], dev: Sequence[Path] = ()) -> Recipe:
-    """From what a user names: a recipe, two files of lines, or one file of pairs."""
+    """Return the recipe for the files that a user names: a recipe, two files of lines, or one file of pairs."""
     if len(files) == 1 and files[0].suffix == ".toml":
         recipe = load(files[0])
     elif 1 <= len(files) <= 2:
@@ -82,13 +82,13 @@ def of_files(files: Sequence[Path], dev: Sequence[Path] = ()) -> Recipe:
     else:
         raise DataError(f"files: expected two files of lines, one of pairs or a recipe; got {len(files)}")
     if dev:
-        named = CorpusConfig(tuple(str(path.absolute()) for path in dev), name="dev")
-        recipe = replace(recipe, dev=(named,))
+        dev_config = CorpusConfig(tuple(str(path.absolute()) for path in dev), name="dev")
+        recipe = replace(recipe, dev=(dev_config,))
     return recipe
 
 
 def changed(recipe: Recipe, preset: str, assignments: Iterable[str]) -> Recipe:
-    """With `training.steps=100` style changes on top, and another preset where one is named."""
+    """Return a recipe after changes such as `training.steps=100`, with another preset if one is named."""
     tree = assign({**recipe.settings, **({"preset": preset} if preset else {})}, assignments)
     return replace(recipe, config=from_tree(dict(tree), "settings"), settings=tree)
 

@@ -1,8 +1,8 @@
-"""The safetensors container, read a tensor at a time and written atomically, with a checksum over all of it.
+"""The safetensors container, read one tensor at a time and written atomically, with a checksum of the whole file.
 
-Read and written here rather than through the library because NumPy has no bfloat16, because a file is not mapped into
-memory, and because every kind of damage gets a sentence of its own. A mapped file that somebody cuts short ends the
-process with SIGBUS; a read that comes out short is an error like any other.
+The library is not used, because NumPy has no bfloat16, because every kind of damage has its own error message, and
+because a file is not mapped into memory here: a mapped file that is truncated ends the process with SIGBUS, while a
+short read is an ordinary error.
 """
 
 from __future__ import annotations
@@ -25,55 +25,58 @@ import numpy as np
 from sixfold import files
 from sixfold.errors import ModelFileError
 
-# The types of the safetensors specification that are types of NumPy's too.
+# The types of the safetensors specification that NumPy has too.
 DTYPES = {
     "F64": np.float64, "F32": np.float32, "F16": np.float16, "C64": np.complex64,
     "I64": np.int64, "I32": np.int32, "I16": np.int16, "I8": np.int8,
     "U64": np.uint64, "U32": np.uint32, "U16": np.uint16, "U8": np.uint8, "BOOL": np.bool_,
 }  # fmt: skip
-# Of each floating-point type of eight bits: the bits of its exponent and of its mantissa, and the bias of the exponent.
+# For each eight-bit floating-point type: the bits of the exponent and of the mantissa, and the bias of the exponent.
 FLOAT8 = {
     "F8_E4M3": (4, 3, 7), "F8_E5M2": (5, 2, 15), "F8_E8M0": (8, 0, 127),
     "F8_E4M3FNUZ": (4, 3, 8), "F8_E5M2FNUZ": (5, 2, 16),
 }  # fmt: skip
-# How the elements of every type of a whole number of bytes are stored; raw bits where NumPy lacks the type.
+# The NumPy type in which the elements of every type of whole bytes are stored; raw bits if NumPy lacks the type.
 LAYOUTS: dict[str, Any] = {**DTYPES, "BF16": np.uint16, **dict.fromkeys(FLOAT8, np.uint8)}
-# Types smaller than a byte, with their bits: they are stored packed, and kept as bytes in one row.
+# Types smaller than a byte, with their bits. They are stored packed, and read as one row of bytes.
 PACKED_BITS = {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6}
 CHECKSUM = "checksum"
-MAX_HEADER = 256 * 2**20
-PIECE = 2**20  # bytes that are read at once for the checksum
-PICKLES = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
+MAX_HEADER_BYTES = 256 * 2**20
+CHECKSUM_CHUNK = 2**20  # bytes read at once for the checksum
+PICKLE_BEGINNINGS = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 
 class Tensor:
-    """One array, and the type its bits mean. A tensor of a file is read from there when `data` is first used."""
+    """An array and its safetensors type. A tensor of a file is read when `data` is first used."""
 
     def __init__(self, dtype: str, data: np.ndarray | StoredArray, shape: tuple[int, ...] | None = None) -> None:
         self.dtype = dtype
-        self.shape = data.shape if shape is None else shape  # of the elements; packed ones are in fewer bytes
+        self.shape = (
+            data.shape if shape is None else shape
+        )  # of the elements; the array of a packed type has another shape
         self._data = data
 
     @classmethod
     def of(cls, array: np.ndarray) -> Tensor:
+        """Return a tensor with the type of a NumPy array."""
         return cls(next(name for name, kind in DTYPES.items() if kind == array.dtype), array)
 
     @property
     def data(self) -> np.ndarray:
-        """The values; of types that NumPy lacks, the raw bits. What was read from a file is kept and read-only."""
+        """Return the values, or raw bits if NumPy lacks the type. An array from a file is read-only and cached."""
         self._data = self.read()
         return self._data
 
     def read(self) -> np.ndarray:
-        """As `data`, but what is read from a file is not kept, for those who need it once."""
+        """Return the same as `data`, without caching what is read from a file."""
         return self._data.read() if isinstance(self._data, StoredArray) else self._data
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled with its data: another machine may not have the file."""
+        """Pickle the data too, because another machine may not have the file."""
         return Tensor, (self.dtype, self.data, self.shape)
 
     def float32(self) -> np.ndarray:
-        """The values as float32; a type that cannot become float32 is a ModelFileError."""
+        """Return the values as float32; raise ModelFileError for a type that cannot be converted."""
         where = f"{self._data.where}: " if isinstance(self._data, StoredArray) else ""
         if self.dtype in DTYPES and self.dtype != "C64":
             return self.data.astype(np.float32, copy=False)
@@ -82,7 +85,7 @@ class Tensor:
                 f"{where}tensors of the type {self.dtype} cannot be converted to float32",
                 "save the model with float32, float16 or bfloat16 weights",
             )
-        # The raw bits are not kept: nobody asks for both, and they may be many.
+        # The raw bits are not cached: no caller needs both, and they may be large.
         bits = self.read()
         if self.dtype == "BF16":
             return (bits.astype(np.uint32) << 16).view(np.float32)
@@ -91,7 +94,7 @@ class Tensor:
 
 @cache
 def float8_values(dtype: str) -> np.ndarray:
-    """The 256 values of an eight-bit floating-point type, as float32."""
+    """Return the 256 values of an eight-bit floating-point type as float32."""
     exponent_bits, mantissa_bits, bias = FLOAT8[dtype]
     bits = np.arange(256)
     exponent = bits >> mantissa_bits & (1 << exponent_bits) - 1
@@ -101,17 +104,17 @@ def float8_values(dtype: str) -> np.ndarray:
     if dtype == "F8_E8M0":  # a power of two without sign or zero
         values = np.exp2(bits - float(bias))
         values[255] = np.nan
-    elif dtype == "F8_E5M2":  # as IEEE 754 has it: the highest exponent is for infinity and what is not a number
+    elif dtype == "F8_E5M2":  # as in IEEE 754: the highest exponent is infinity or not a number
         values[exponent == 31] = np.array([np.inf, np.nan, np.nan, np.nan, -np.inf, np.nan, np.nan, np.nan])
-    elif dtype == "F8_E4M3":  # no infinity; all ones are not a number
+    elif dtype == "F8_E4M3":  # no infinity; all bits set is not a number
         values[bits & 0x7F == 0x7F] = np.nan
-    else:  # FNUZ: no infinity and no negative zero, whose bits are not a number
+    else:  # FNUZ: no infinity; the bits of negative zero are not a number
         values[0x80] = np.nan
     return values.astype(np.float32)
 
 
 def bfloat16(array: np.ndarray) -> Tensor:
-    """Round to nearest even, as hardware does."""
+    """Return an array as bfloat16, rounded to nearest even, as hardware does."""
     bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
     rounded = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
     quiet_nan = ((bits >> 16) | 0x40).astype(np.uint16)
@@ -119,28 +122,28 @@ def bfloat16(array: np.ndarray) -> Tensor:
 
 
 class OpenFile:
-    """A file that stays open for reading while something of it may still be needed, whatever becomes of its name."""
+    """A file that stays open for reading as long as this object exists, also if it is renamed or deleted."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         weakref.finalize(self, os.close, self._descriptor)
         self._lock = Lock()
-        self._state = self._look()
-        self.size = self._state[0]
+        self._opened_status = self._status()
+        self.size = self._opened_status[0]
 
-    def _look(self) -> tuple[int, int]:
+    def _status(self) -> tuple[int, int]:
         status = os.fstat(self._descriptor)
         return status.st_size, status.st_mtime_ns
 
     def read(self, start: int, size: int) -> np.ndarray:
-        """So many bytes; a ModelFileError where they are no longer those that the file had when it was opened."""
-        found = np.empty(size, np.uint8)
+        """Read `size` bytes; raise ModelFileError if the file has changed since it was opened."""
+        data = np.empty(size, np.uint8)
         count = 0
         try:
-            while count < size and (piece := self._read_some(start + count, found.data[count:])):
-                count += piece
-            is_same = count == size and self._look() == self._state
+            while count < size and (length := self._read_some(start + count, data.data[count:])):
+                count += length
+            is_same = count == size and self._status() == self._opened_status
         except OSError as error:
             raise ModelFileError(f"{self.path}: {error.strerror}") from None
         if not is_same:
@@ -148,11 +151,11 @@ class OpenFile:
                 f"{self.path}: the file was changed or cut short after it had been opened",
                 "open it again; to replace a file in use, write a new one and rename it",
             )
-        return found
+        return data
 
     def _read_some(self, start: int, into: memoryview) -> int:
-        into = into[: 2**30]  # Linux reads no more than 2 GiB at once
-        if hasattr(os, "preadv"):  # leaves alone the position, which forked processes share
+        into = into[: 2**30]  # Linux reads at most 2 GiB at once
+        if hasattr(os, "preadv"):  # does not move the position, which forked processes share
             return os.preadv(self._descriptor, [into], start)
         with self._lock:
             os.lseek(self._descriptor, start, os.SEEK_SET)
@@ -163,13 +166,13 @@ class OpenFile:
 
 @dataclass(frozen=True)
 class StoredArray:
-    """Where in a file the bytes of an array are, its name for error messages, and its type and shape."""
+    """An array in a file: the position of its bytes, its name for error messages, its type and its shape."""
 
     file: OpenFile
     name: str
     start: int
     size: int
-    kind: Any  # the NumPy type of its elements, raw bits where NumPy lacks the type
+    kind: Any  # the NumPy type of its elements; raw bits if NumPy lacks the type
     shape: tuple[int, ...]
 
     @property
@@ -177,24 +180,25 @@ class StoredArray:
         return f"{self.file.path}: {self.name}"
 
     def read(self) -> np.ndarray:
-        found = self.file.read(self.start, self.size).view(self.kind).reshape(self.shape)
-        found.flags.writeable = False
-        return found
+        """Read the array, which is read-only."""
+        array = self.file.read(self.start, self.size).view(self.kind).reshape(self.shape)
+        array.flags.writeable = False
+        return array
 
 
 def read(path: Path, verify: bool = True) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors of a file, each read when its data is first used, and the metadata.
+    """Return the tensors of a file, each of which is read when its data is first used, and the metadata.
 
-    `verify` compares the checksum, if the file has one, which reads all of it once but keeps none of it in memory.
+    `verify` compares the checksum, if the file has one. This reads the whole file once in small parts.
     """
     try:
         file = OpenFile(path)
     except OSError as error:
         raise ModelFileError(f"{path}: {error.strerror}") from None
     head = file.read(0, min(8, file.size)).tobytes()
-    if file.size < 8 or struct.unpack("<Q", head)[0] > min(file.size - 8, MAX_HEADER):
-        # Looked at only now: the length of a good header may begin with the same bytes.
-        if head.startswith(PICKLES):
+    if file.size < 8 or struct.unpack("<Q", head)[0] > min(file.size - 8, MAX_HEADER_BYTES):
+        # Checked only here, because the length of a valid header may begin with the same bytes.
+        if head.startswith(PICKLE_BEGINNINGS):
             raise ModelFileError(
                 f"{path}: expected safetensors; got a pickle, which may run code when opened",
                 "convert it to safetensors with the program that made it",
@@ -205,35 +209,38 @@ def read(path: Path, verify: bool = True) -> tuple[dict[str, Tensor], dict[str, 
     end = start + max((entry["data_offsets"][1] for entry in table.values()), default=0)
     if end != file.size:
         raise ModelFileError(f"{path}: expected {end} bytes; got {file.size}: cut short or added to", DAMAGED)
-    tensors = {name: _stored(file, name, entry, start) for name, entry in table.items()}
+    tensors = {name: _stored_tensor(file, name, entry, start) for name, entry in table.items()}
     stated = metadata.pop(CHECKSUM, None)
     if verify and stated is not None:
-        pieces = (file.read(at, min(PIECE, end - at)).data for at in range(start, end, PIECE))
-        if stated != _checksum(table, metadata, pieces):
+        chunks = (
+            file.read(position, min(CHECKSUM_CHUNK, end - position)).data
+            for position in range(start, end, CHECKSUM_CHUNK)
+        )
+        if stated != _checksum(table, metadata, chunks):
             raise ModelFileError(
                 f"{path}: the checksum does not fit the contents: the file was altered or damaged", DAMAGED
             )
     return tensors, metadata | ({CHECKSUM: stated} if stated else {})
 
 
-DAMAGED = "copy or download the file again"
+DAMAGED = "copy or download the file again"  # the hint for damaged files
 
 
 def _parse_header(path: Path, raw: bytes) -> tuple[dict[str, Any], dict[str, str]]:
-    """The table of tensors and the metadata, both well formed."""
+    """Return the table of tensors and the metadata; raise ModelFileError if either is malformed."""
     try:
         table = json.loads(raw.decode("utf-8"))
         metadata = table.pop("__metadata__", {})
-        fine = all(isinstance(value, str) for value in metadata.values())
-        fine = fine and all(_is_entry(entry) for entry in table.values())
+        is_valid = all(isinstance(value, str) for value in metadata.values())
+        is_valid = is_valid and all(_is_valid_entry(entry) for entry in table.values())
     except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
-        fine = False
-    if not fine:
+        is_valid = False
+    if not is_valid:
         raise ModelFileError(f"{path}: not a safetensors file, or its header is damaged", DAMAGED)
     return table, metadata
 
 
-def _stored(file: OpenFile, name: str, entry: Mapping[str, Any], start: int) -> Tensor:
+def _stored_tensor(file: OpenFile, name: str, entry: Mapping[str, Any], start: int) -> Tensor:
     begin, end = entry["data_offsets"]
     kind = LAYOUTS.get(entry["dtype"])
     shape = tuple(entry["shape"])
@@ -242,10 +249,10 @@ def _stored(file: OpenFile, name: str, entry: Mapping[str, Any], start: int) -> 
     return Tensor(entry["dtype"], stored, shape)
 
 
-def _is_entry(entry: Any) -> bool:
-    """Whether a row of the table says what it must, and its numbers fit together.
+def _is_valid_entry(entry: Any) -> bool:
+    """Return whether an entry of the table is complete and its numbers are consistent.
 
-    The size of a type that is unknown cannot be checked: a later version of the format may have it.
+    The size of an unknown type is not checked, because a later version of the format may have it.
     """
     begin, end = entry["data_offsets"]
     numbers = [begin, end, *entry["shape"]]
@@ -257,17 +264,17 @@ def _is_entry(entry: Any) -> bool:
     return begin <= end if bits is None else 8 * (end - begin) == bits * math.prod(entry["shape"])
 
 
-MAX_DIMENSIONS = 32  # of an array of NumPy 1
+MAX_DIMENSIONS = 32  # of a NumPy 1 array
 
 
 def bits_of(dtype: str) -> int | None:
-    """How many bits an element of a type has; None: the type is unknown."""
+    """Return the bits of an element of a type, or None if the type is unknown."""
     kind = LAYOUTS.get(dtype)
     return PACKED_BITS.get(dtype) if kind is None else 8 * np.dtype(kind).itemsize
 
 
 def write(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str:
-    """Write all or nothing; returns the checksum."""
+    """Write a file atomically; return its checksum."""
     checksum, parts = packed(tensors, metadata)
     with files.atomic_write(path) as file:
         for part in parts:
@@ -276,10 +283,10 @@ def write(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]
 
 
 def packed(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> tuple[str, list[bytes | memoryview]]:
-    """The checksum, and what a file holds, in order."""
-    # Wide types first, so that every tensor lies on a multiple of its own width.
+    """Return the checksum, and the parts of a file in their order."""
+    # Wide types first, so that the position of every tensor is a multiple of its element size.
     order = sorted(tensors, key=lambda name: -tensors[name].data.itemsize)
-    # Not ascontiguousarray, which would make a row of a scalar.
+    # Not ascontiguousarray, which would turn a scalar into an array of one dimension.
     arrays = {name: np.asarray(tensors[name].data, order="C") for name in order}
     table: dict[str, Any] = {}
     offset = 0

@@ -1,4 +1,4 @@
-"""Every weight of a model by name and shape, worked out from its config alone, with no tensor library."""
+"""The name and shape of every weight of a model, from its config alone and without a tensor library."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ Shape = tuple[int, ...]
 
 
 def shapes(config: ModelConfig) -> dict[str, Shape]:
-    """The weights that a model file of this config holds; shared ones appear once."""
-    found: dict[str, Shape] = {}
+    """Return the shapes of the weights in a model file of this config; shared weights appear once."""
+    result: dict[str, Shape] = {}
     for stack in config.stacks:
-        found.update(_embedding(config, stack))
+        result.update(_embedding(config, stack))
         for index in range(depth(config, stack)):
             for name, shape in _layer(config, cross=has_cross_attention(config, stack)):
-                found[f"{stack}.layers.{index}.{name}"] = shape
+                result[f"{stack}.layers.{index}.{name}"] = shape
         if config.ends_in_norm:
-            found.update(_norm(config, f"{stack}.norm"))
-    found.update(_output(config))
-    return {name: shape for name, shape in found.items() if canonical(config, name) == name}
+            result.update(_norm(config, f"{stack}.norm"))
+    result.update(_output(config))
+    return {name: shape for name, shape in result.items() if canonical(config, name) == name}
 
 
 def canonical(config: ModelConfig, name: str) -> str:
-    """The name under which a weight is stored: shared weights answer to several."""
+    """Return the name that a weight is stored under; a shared weight has several names."""
     if name == "output.projection.weight" and config.tie_output:
         name = f"{config.stacks[-1]}.embedding.token.weight"
     if name == "decoder.embedding.token.weight" and config.kind == "encoder-decoder" and config.share_embeddings:
@@ -39,7 +39,7 @@ def canonical(config: ModelConfig, name: str) -> str:
 
 
 def check_weights(where: str, expected: Mapping[str, tuple[int, ...]], got: Mapping[str, tuple[int, ...]]) -> None:
-    """Name every weight that is missing, unexpected or of another shape, all at once."""
+    """Raise one ModelFileError that names every weight that is missing, unexpected or of another shape."""
     faults = [f"missing {name}" for name in expected if name not in got]
     faults += [f"unexpected {name}" for name in got if name not in expected]
     faults += [
@@ -52,15 +52,17 @@ def check_weights(where: str, expected: Mapping[str, tuple[int, ...]], got: Mapp
 
 
 def depth(config: ModelConfig, stack: str) -> int:
+    """Return the number of layers of a stack."""
     return config.encoder_layers if stack == "encoder" else config.decoder_layers
 
 
 def has_cross_attention(config: ModelConfig, stack: str) -> bool:
+    """Return whether the layers of a stack have cross-attention."""
     return config.kind == "encoder-decoder" and stack == "decoder"
 
 
 def has_token_types(config: ModelConfig, stack: str) -> bool:
-    """Token types tell the segments of an encoder's input apart; a decoder writes one text."""
+    """Return whether a stack has an embedding of token types, which only encoders can have."""
     return config.token_types > 0 and stack == "encoder"
 
 
@@ -117,7 +119,7 @@ PARTS = ("embedding", "attention", "feed-forward", "norm", "output")
 
 
 def part_of(name: str) -> str:
-    """Which of the paper's parts a weight belongs to."""
+    """Return the part of the model, as the paper divides it, that a weight belongs to."""
     if "norm." in name:
         return "norm"
     if "attention." in name:
@@ -128,16 +130,16 @@ def part_of(name: str) -> str:
 
 
 def counts(config: ModelConfig) -> dict[str, int]:
-    """How many parameters each part has."""
-    found = dict.fromkeys(PARTS, 0)
+    """Return the number of parameters of each part."""
+    totals = dict.fromkeys(PARTS, 0)
     for name, shape in shapes(config).items():
-        found[part_of(name)] += math.prod(shape)
-    return found
+        totals[part_of(name)] += math.prod(shape)
+    return totals
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What one token costs in the forward pass of a sequence of `length` tokens, in floating-point operations."""
+    """The floating-point operations for one token in a forward pass."""
 
     encoder: int
     decoder: int
@@ -149,7 +151,10 @@ class Cost:
 
 
 def cost(config: ModelConfig, length: int) -> Cost:
-    """A multiply-add counts as two operations; an attention weighs all `length` keys, or half when causal."""
+    """Return the cost of one token in a sequence of `length` tokens.
+
+    A multiply-add counts as two operations. Attention covers all `length` keys, and half of them if it is causal.
+    """
     per_stack = {}
     for stack in config.stacks:
         cross = has_cross_attention(config, stack)
