@@ -1,4 +1,4 @@
-"""The `sixfold` command, in a process of its own, as a user runs it, or in this one."""
+"""Runs the `sixfold` command, in a new process or in this one."""
 
 import subprocess
 import sys
@@ -9,26 +9,27 @@ from sixfold.cli.main import main
 
 
 def sixfold(*arguments):
+    """Run a command in a new process, as a user does."""
     return subprocess.run(
         [sys.executable, "-m", "sixfold", *map(str, arguments)], capture_output=True, timeout=120, text=True
     )
 
 
 def complaint(*arguments):
-    """The one line and the hint that a user's mistake gets."""
-    done = sixfold(*arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    error, *hint = done.stderr.splitlines()
+    """Return the error message and the hint of a command that must fail with a mistake of the user."""
+    process = sixfold(*arguments)
+    assert (process.returncode, process.stdout) == (2, "")
+    error, *hint = process.stderr.splitlines()
     assert error.startswith("error: ")
     assert all(line.startswith("hint: ") for line in hint)
     assert len(hint) <= 1
-    return done.stderr
+    return process.stderr
 
 
 def run_here(capsys, *words, status=0):
-    """What the command said; where minutes of starting processes would add up."""
-    with pytest.raises(SystemExit) as done:
+    """Run a command in this process, which is faster, and return its output."""
+    with pytest.raises(SystemExit) as exit_info:
         main(list(map(str, words)))
-    said = capsys.readouterr()
-    assert done.value.code == status, said.err
-    return said
+    output = capsys.readouterr()
+    assert exit_info.value.code == status, output.err
+    return output

@@ -1,4 +1,4 @@
-"""What several test processes need is made by the first of them that asks; the others wait and share it."""
+"""Folders that the first of several test processes makes, and the others wait for and share."""
 
 import fcntl
 import os
@@ -7,15 +7,15 @@ from pathlib import Path
 
 
 def made_once(factory, name, make):
-    """A folder that all processes of this session share, as `make(folder)` left it; nobody may write into it later."""
+    """Return a folder that `make(folder)` has filled once for all test processes; it must not be changed later."""
     root = factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:  # each process has a folder of its own inside of the session's
+    if "PYTEST_XDIST_WORKER" in os.environ:  # each process has a folder inside that of the test run
         root = root.parent
-    done = root / name
+    shared = root / name
     with (root / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # let go of when the file is closed, or its process has died
-        if not done.exists():
-            fresh = Path(tempfile.mkdtemp(dir=root))
-            make(fresh)
-            fresh.rename(done)
-    return done
+        fcntl.flock(lock, fcntl.LOCK_EX)  # released when the file is closed or the process ends
+        if not shared.exists():
+            new = Path(tempfile.mkdtemp(dir=root))
+            make(new)
+            new.rename(shared)
+    return shared

@@ -1,4 +1,4 @@
-"""Made-up references and what a poor system might say instead."""
+"""Random references and the translations of a poor system."""
 
 import random
 
@@ -7,22 +7,22 @@ HAN = "我们喜欢在早上喝茶学习机器翻译很有趣。"
 
 
 def sentences(language, seed=0, count=60):
-    """References and hypotheses of all kinds: right, wrong, short, long, empty."""
-    chance = random.Random(seed)
+    """Return references and hypotheses: right, wrong, short, long and empty ones."""
+    generator = random.Random(seed)
     pieces, space = (WORDS, " ") if language != "zh" else (HAN, "")
     references, hypotheses = [], []
     for number in range(count):
-        reference = [chance.choice(pieces) for _ in range(chance.randint(0 if number % 9 == 0 else 1, 15))]
-        hypothesis = [piece if chance.random() < 0.7 else chance.choice(pieces) for piece in reference]
+        reference = [generator.choice(pieces) for _ in range(generator.randint(0 if number % 9 == 0 else 1, 15))]
+        hypothesis = [piece if generator.random() < 0.7 else generator.choice(pieces) for piece in reference]
         references.append(space.join(reference))
-        hypotheses.append(space.join(hypothesis[: chance.randint(0, len(hypothesis)) if number % 5 == 0 else None]))
+        hypotheses.append(space.join(hypothesis[: generator.randint(0, len(hypothesis)) if number % 5 == 0 else None]))
     return references, hypotheses
 
 
 def reworded(references, seed):
-    """As good as the hypotheses of any other seed."""
-    chance = random.Random(seed)
+    """Replace random words of references; every seed gives hypotheses of the same quality."""
+    generator = random.Random(seed)
     return [
-        " ".join(word if chance.random() < 0.7 else chance.choice(WORDS) for word in reference.split())
+        " ".join(word if generator.random() < 0.7 else generator.choice(WORDS) for word in reference.split())
         for reference in references
     ]
