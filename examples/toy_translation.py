@@ -54,7 +54,7 @@ TRAINING = TrainingConfig(steps=400, learning_rate=2e-3, warmup=60, schedule="co
 
 
 def sentences() -> list[tuple[str, str]]:
-    """All the grammar can say, in one fixed shuffled order; the two of the README come first."""
+    """Return all sentences of the grammar in a fixed random order; the two of the README come first."""
     pairs = []
     for (who, subject), (does, verb), (what, thing) in itertools.product(WHO.items(), DOES.items(), WHAT.items()):
         verb = THIRD_PERSON[verb] if subject.startswith("the ") else verb
@@ -68,7 +68,7 @@ def sentences() -> list[tuple[str, str]]:
 
 
 def batches(pairs: list[tuple[list[int], list[int]]], shape: ModelConfig, seed: int) -> Iterator[list[Batch]]:
-    """For ever, 50 pairs a step, each epoch in another order."""
+    """Yield steps of 50 pairs without end, in a new order for each epoch."""
     order = random.Random(seed)
     while True:
         mixed = order.sample(pairs, len(pairs))

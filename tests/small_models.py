@@ -1,4 +1,4 @@
-"""Small models with every weight random, and the grid of options that tests sweep."""
+"""Small models with random weights, and the grid of options that tests cover."""
 
 import itertools
 from dataclasses import replace
@@ -46,16 +46,16 @@ OPTIONS = {
 
 
 def variants(pairs: bool = True) -> dict[str, ModelConfig]:
-    """The small model, every single change to it, and every pair of changes that do not touch the same setting."""
-    found = {"as is": SMALL} | {name: replace(SMALL, **change) for name, change in OPTIONS.items()}
+    """Return the small model, every single change of it, and every pair of changes of different settings."""
+    configs = {"as is": SMALL} | {name: replace(SMALL, **change) for name, change in OPTIONS.items()}
     for (a, first), (b, second) in itertools.combinations(OPTIONS.items(), 2):
         if pairs and not first.keys() & second.keys():
-            found[f"{a} + {b}"] = replace(SMALL, **first, **second)
-    return found
+            configs[f"{a} + {b}"] = replace(SMALL, **first, **second)
+    return configs
 
 
 def random_model(config: ModelConfig, seed: int = 1, spread: float = 0.2) -> Transformer:
-    """Nothing at its start value: a bias of 0 or a gain of 1 would hide a mistake."""
+    """Return a model without initial values: a bias of 0 or a gain of 1 could hide a mistake."""
     model = build(config, seed).eval()
     random = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -69,7 +69,7 @@ def in_memory(config: ModelConfig, model: Transformer) -> ModelFile:
 
 
 def random_batch(config: ModelConfig, rows: int = 3, source: int = 7, target: int = 5, seed: int = 0):
-    """Source and target tokens and the source's padding; row i has i padded positions, the first none."""
+    """Return source and target tokens and the padding mask of the source; row i has i padded positions."""
     random = torch.Generator().manual_seed(seed)
     sources = torch.randint(4, config.vocab, (rows, source), generator=random)
     targets = torch.randint(4, config.vocab, (rows, target), generator=random)
@@ -78,7 +78,7 @@ def random_batch(config: ModelConfig, rows: int = 3, source: int = 7, target: in
 
 
 def run(model, config, sources, targets, padding):
-    """Logits, whatever the kind of model."""
+    """Return the logits of a model of any kind."""
     if config.kind == "encoder-decoder":
         return model(sources, targets, padding)
     return model(sources, padding) if config.kind == "encoder" else model(targets)

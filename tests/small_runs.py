@@ -1,4 +1,4 @@
-"""A real run of a few seconds, for tests of what is made from it."""
+"""A real training run of a few seconds, for tests of its results."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ SETTINGS = [
 
 
 def shared_toy(factory):
-    """The file that the example makes, run as its users run it, and once for all tests."""
+    """Return the model file that the example writes; it is run once for all tests."""
 
     def learn(folder):
         command = [sys.executable, toy.__file__, folder / "toy.safetensors"]
@@ -31,7 +31,7 @@ def shared_toy(factory):
 
 
 def write_pairs(folder):
-    """Two files of lines, toy.zh and toy.en."""
+    """Write two files of lines, toy.zh and toy.en."""
     for side, language in enumerate(("zh", "en")):
         text = "".join(f"{pair[side]}\n" for pair in toy.sentences())
         (folder / f"toy.{language}").write_text(text, encoding="utf-8")
@@ -39,7 +39,7 @@ def write_pairs(folder):
 
 
 def train(folder, name, *changes):
-    """The folder of a run over toy sentences; what is said last wins."""
+    """Train on toy sentences, and return the folder of the run; later settings override earlier ones."""
     words = [word for setting in (*SETTINGS, *changes) for word in ("--set", setting)]
     files = map(str, write_pairs(folder))
     with pytest.raises(SystemExit) as done:

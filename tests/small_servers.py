@@ -1,4 +1,4 @@
-"""`sixfold serve` as a process of its own, with models of seconds."""
+"""Runs `sixfold serve` in a new process, with small models."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 class Server:
-    """Started at once, ready when it listens; `log` has what it said, a dictionary a line."""
+    """A server that is ready once it listens; `log` has one dictionary for each line of its output."""
 
     def __init__(self, *models, **settings):
         self.log = []
@@ -48,7 +48,7 @@ class Server:
         return [line for line in list(self.log) if line.get("event") == kind]
 
     def ask(self, path, body=None, headers=None, timeout=30, method=None):
-        """Status, headers and what it said: JSON where it is."""
+        """Send a request; return the status, the headers and the body, parsed if it is JSON."""
         if isinstance(body, dict | list):
             body, headers = json.dumps(body).encode(), {"Content-Type": "application/json", **(headers or {})}
         request = urllib.request.Request(self.url + path, body, headers or {}, method=method)
@@ -59,7 +59,7 @@ class Server:
             return answer.code, answer.headers, read(answer)
 
     def memory(self):
-        """Resident bytes."""
+        """Return the resident memory in bytes."""
         pages = Path(f"/proc/{self.process.pid}/statm").read_text(encoding="ascii").split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
@@ -88,7 +88,7 @@ def connected(server):
 
 
 def sent(server, path, body, headers=None):
-    """A connection with a request on its way; whoever closes it before the answer has left."""
+    """Return a connection with a request sent; closing it before the response cancels the request."""
     if isinstance(body, dict):
         body, headers = json.dumps(body).encode(), {"Content-Type": "application/json"}
     head = {"Host": "x", "Content-Length": len(body), **headers}
@@ -99,7 +99,7 @@ def sent(server, path, body, headers=None):
 
 
 def multipart(name, data, **fields):
-    """A form with a file in it, and its header."""
+    """Return a form with a file, and its header."""
     edge = b"----edge"
     parts = [
         b'--%s\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n' % (edge, key.encode(), value.encode())
@@ -111,7 +111,7 @@ def multipart(name, data, **fields):
 
 
 def until(condition, seconds=20):
-    """Wait for something that another process does."""
+    """Wait until a condition that another process fulfils is true."""
     end = time.monotonic() + seconds
     while not (found := condition()) and time.monotonic() < end:
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""A model of seconds that translates Chinese word by word into English and back, with and without language tags."""
+"""A model, trained in seconds, that translates Chinese word by word into English and back, with or without tags."""
 
 import random
 from dataclasses import replace
@@ -27,25 +27,25 @@ SHAPE = ModelConfig(d_model=64, heads=2, d_ff=128, encoder_layers=1, decoder_lay
 TRAINING = TrainingConfig(steps=350, learning_rate=4e-3, warmup=40, schedule="cosine", label_smoothing=0.01)
 
 
-def pair(chance):
-    """A few words in the same order on both sides."""
-    words, end = chance.choices(list(WORDS), k=chance.randint(1, 5)), chance.choice(list(ENDS))
+def pair(generator):
+    """Return a pair of a few words in the same order on both sides."""
+    words, end = generator.choices(list(WORDS), k=generator.randint(1, 5)), generator.choice(list(ENDS))
     return "".join(words) + end, " ".join(WORDS[word] for word in words) + ENDS[end]
 
 
 def learn():
-    """Half of the sources begin with the tag of the target, which may be their own language, and only the tag tells."""
-    chance = random.Random(1)
+    """Train a model. Half of the sources begin with the tag of the target language, which may be their own."""
+    generator = random.Random(1)
     settings = TokenizerConfig(vocab=340, tags=TAGS)
-    tokenizer = train_tokenizer([side for _ in range(300) for side in pair(chance)], settings)
+    tokenizer = train_tokenizer([side for _ in range(300) for side in pair(generator)], settings)
     config = Config(tokenizer.fit(replace(SHAPE, max_length=64)), settings, TRAINING)
 
     def example():
-        sides = [tokenizer.encode(side) for side in pair(chance)]
-        source, target = chance.randint(0, 1), chance.randint(0, 1)
-        if source == target and chance.random() < 0.7:
+        sides = [tokenizer.encode(side) for side in pair(generator)]
+        source, target = generator.randint(0, 1), generator.randint(0, 1)
+        if source == target and generator.random() < 0.7:
             target = 1 - source
-        is_tagged = source == target or chance.random() < 0.5
+        is_tagged = source == target or generator.random() < 0.5
         return [*([tokenizer.tag(TAGS[target])] if is_tagged else []), *sides[source]], sides[target]
 
     def batches():
@@ -72,6 +72,6 @@ def save_models(folder):
 
 
 def shared_models(factory):
-    """One file a direction, and one that is told by tags; what is called German does what the others do."""
+    """Return model files: one for each direction, and one with tags; the German one behaves like the others."""
     folder = made_once(factory, "models", save_models)
     return {name: folder / f"{name}.safetensors" for name in NAMES}
