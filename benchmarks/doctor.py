@@ -153,7 +153,7 @@ def faults(data: Path) -> None:
         false = {line for line in flagged if line - 1 not in planted}
         precision = len(flagged & at) / max(1, len(flagged & at) + len(false))
         share = len(already) / before.pairs
-        figures = f"{len(at):,} | {len(flagged & at) / len(at):.1%} | {precision:.1%} | {share:.2%}"
+        figures = f"{len(at):,} | {len(flagged & at) / max(1, len(at)):.1%} | {precision:.1%} | {share:.2%}"
         print(f"| {fault} | {', '.join(kinds)} | {figures} |")
 
 
