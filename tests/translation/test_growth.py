@@ -5,7 +5,7 @@ import zipfile
 from contextlib import suppress
 
 import pytest
-from growth import MAX_RATIO, assert_linear, nested, numbered, repeated, seconds
+from growth import assert_linear, nested, numbered, repeated, seconds
 from made_documents import Turned
 
 from sixfold.errors import DataError, SixfoldError

@@ -327,7 +327,7 @@ def show_alternatives(options: CommandOptions, text: str, count: int) -> None:
     """Print words that may come next after the prefix, each with its score and the whole translation."""
     prefix = options.translate_options.prefix
     with options.load_translator("cpu") as translator:
-        normalised = translator.direction(text, options.source, options.target).tokenizer.read(prefix)
+        normalised = translator.direction(text, options.source, options.target).tokenizer.normalise(prefix)
         for each in translator.alternatives(text, prefix, count, options.source, options.target):
             word = next_word(each, normalised)
             if options.as_json:

@@ -47,7 +47,7 @@ def merge_stages(tokenizer: Tokenizer, text: str) -> list[Word]:
     """
     if len(text) > MAX_CHARACTERS:
         raise RequestError(f"text: expected at most {MAX_CHARACTERS} characters; got {len(text)}", "use a sentence")
-    text, rust = tokenizer.read(replace_surrogates(text)), tokenizer.rust
+    text, rust = tokenizer.normalise(replace_surrogates(text)), tokenizer.rust
     if rust.normalizer is not None:
         text = rust.normalizer.normalize_str(text)
     words = [text] if rust.pre_tokenizer is None else [word for word, _ in rust.pre_tokenizer.pre_tokenize_str(text)]

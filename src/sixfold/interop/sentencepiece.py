@@ -22,7 +22,7 @@ def to_sentencepiece(tokenizer: Tokenizer) -> bytes:
     """Return the bytes of an `.spm` file that encodes any text into the ids of `tokenizer`.
 
     Three things are different, because SentencePiece cannot express them: U+2581 in a text counts as a space,
-    characters of `Tokenizer.fold` must be replaced before, and runs of more than 256 letters are not cut.
+    characters of `Tokenizer.character_map` must be replaced before, and runs of more than 256 letters are not cut.
     """
     if tokenizer.algorithm not in MODEL_TYPES:
         raise RequestError(

@@ -76,7 +76,7 @@ def tag_of(file: ModelFile, tokenizer: Tokenizer, pair: Languages) -> tuple[int,
 
     A model trained in both directions needs one; any other has one if its tokeniser knows a tag for the language.
     """
-    return (tokenizer.tag(pair[1]),) if file.config.data.both_ways else tokenizer.known_tags(pair[1])
+    return (tokenizer.tag(pair[1]),) if file.config.data.both_ways else tokenizer.tag_prefix(pair[1])
 
 
 def directions_of(file: ModelFile, engine: Engine, tokenizer: Tokenizer) -> list[Direction]:
