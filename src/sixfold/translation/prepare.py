@@ -75,7 +75,7 @@ def _lay_out(text: str, splits: bool, memory: Container[str]) -> Layout:
     valid = replace_surrogates(text)
     # Line ends, of which Unicode has a dozen, are white space at the end of a line. So they stay where they are.
     lines = [
-        split_sentences(line) if splits and line.strip() not in memory else _unsplit_sentences(line)
+        split_sentences(line) if splits and line.strip() not in memory else _unsplit(line)
         for line in valid.splitlines(keepends=True)
     ]
     notice = Notice("characters", "half characters (surrogates) were replaced")
