@@ -231,7 +231,8 @@ def values_beside(definition: Definition) -> list[Definition]:
 
 
 def docstring(node: ast.AST) -> str:
-    return ast.get_docstring(node) or "" if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.Module) else ""
+    documented = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    return (isinstance(node, documented) and ast.get_docstring(node)) or ""
 
 
 def first_sentence(text: str) -> str:
@@ -264,6 +265,7 @@ def describe_definition(name: str, definition: Definition) -> list[str]:
         parts.append(table(["field", "type", "default", "meaning"], rows))
     inherited = [] if bases == [] else inherited_methods(definition)
     public = [each for each in (*methods, *inherited) if not each.name.startswith("_")]
+    public = [each for each in public if "Deprecated" not in docstring(each)]
     rows = [[code(signature(each, each.name, drop_self=True)), sentence(docstring(each))] for each in public]
     if rows:
         parts.append(table(["method or property", "what it does or holds"], rows))
