@@ -174,7 +174,7 @@ def python_page() -> str:
         "# Python\n",
         "Everything here is imported from `sixfold` itself: `from sixfold import Translator`. A name is loaded"
         " when it is"
-        " first used, so `import sixfold` takes no time. `train` and `finetune` need torch; nothing else does.\n",
+        " first used, so `import sixfold` takes no time. `train`, `finetune` and GPUs need torch; nothing else does.\n",
         "A user's mistake raises a `SixfoldError` or one of its subclasses. Its `hint` says how to fix it.\n",
         table(["name", "what it is"], [
             [f"[`{name}`](#{name.lower()})", first_sentence(docstring(find(*homes[name]).node))]
@@ -1022,8 +1022,7 @@ WARNINGS = {
     "characters": "The text held half a character (a lone surrogate), which was replaced.",
     "copied": "The translation is the same as its source, between two languages that share a script.",
     "cut": "The source ends with a full stop and the translation in the middle of a sentence; or a sentence was"
-    " too long"
-    " for the model and was translated in pieces.",
+    " too long for the model and was translated in pieces.",
     "damaged": "The translation holds bytes that are no character.",
     "direction": "No model translates from this language; the line stays as it is.",
     "empty": "The translation is empty.",
@@ -1055,8 +1054,7 @@ def warnings_page() -> str:
         "They are in `warnings` of a translation, in Python, in JSON and over HTTP; the command line prints them to"
         " standard error. `kind` is for programs and does not change; `message` is for people and may.\n",
         "Most of them come from [the guard](../guides/translating.md#the-guard), after it has already tried to"
-        " translate"
-        " the sentence again. With `--strict`, those marked *strict* are errors.\n",
+        " translate the sentence again. With `--strict`, those marked *strict* are errors.\n",
         table(["kind", "meaning", "message"], [
             [code(kind) + (" *strict*" if kind in STRICT else ""), text, "<br>".join(messages[kind])]
             for kind, text in sorted(WARNINGS.items())
@@ -1103,8 +1101,7 @@ METADATA = {
     "format": "Always the same; other safetensors files are refused with a hint.",
     "version": "Version of the format. A file of another version is refused.",
     "config": "All [settings](settings.md) as JSON, by section. Unknown settings of training are kept; an"
-    " unknown setting"
-    " of the model is an error, because it changes what the weights mean.",
+    " unknown setting of the model is an error, because it changes what the weights mean.",
     "tokenizer": "The tokeniser as JSON; empty for a model that takes ids only.",
     "card": "The card as JSON; see below.",
     "checksum": "SHA-256 of the header and of all tensor data.",
@@ -1126,8 +1123,7 @@ CARD = {
     "traditional": "How it treats traditional Chinese.",
     "confidence": "For each direction, `slope` and `intercept` of the curve that turns scores into a confidence.",
     "alignment": "The heads whose attention gives the word alignment: `layer`, `heads`, and `reads_token`,"
-    " whether row i"
-    " belongs to the token that is read (true) or written (false) at step i.",
+    " whether row i belongs to the token that is read (true) or written (false) at step i.",
 }
 
 
@@ -1197,8 +1193,7 @@ SHORTLISTS = {
     "always": "Target ids that are always allowed.",
     "sizes": "Number of target ids for each source id.",
     "steps": "The target ids of each source id in ascending order, as differences. A difference is the sum of"
-    " bytes: each"
-    " 255 says that another byte follows; the first byte below 255 ends it. Every list starts at 0.",
+    " bytes: each 255 says that another byte follows; the first byte below 255 ends it. Every list starts at 0.",
 }
 
 
