@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_models import SMALL, random_model
 
-from sixfold import modelfile, tensorfile
+from sixfold import modelfile, quantization, tensorfile
 from sixfold.config import Config, TokenizerConfig
 from sixfold.errors import ModelFileError
 from sixfold.model.transformer import load_weights, weights_of
@@ -90,7 +90,7 @@ def test_int8_is_the_scheme_of_ctranslate2(weights):
         spec.weight = weights[name].copy()
         spec.validate()
         spec.optimize("int8")
-        rows, scale = modelfile.quantize(weights[name])
+        rows, scale = quantization.quantize(weights[name])
         np.testing.assert_array_equal(rows, spec.weight.numpy())
         np.testing.assert_array_equal(scale, spec.weight_scale.numpy())
 
@@ -109,8 +109,8 @@ def test_int8_is_within_half_a_step_and_quantising_again_changes_nothing(weights
 
 
 def test_a_row_of_zeros_survives_int8():
-    rows, scale = modelfile.quantize(np.zeros((2, 3), np.float32))
-    np.testing.assert_array_equal(modelfile.dequantize(rows, scale), np.zeros((2, 3)))
+    rows, scale = quantization.quantize(np.zeros((2, 3), np.float32))
+    np.testing.assert_array_equal(quantization.dequantize(rows, scale), np.zeros((2, 3)))
 
 
 def test_every_cut_is_noticed(path, tmp_path):

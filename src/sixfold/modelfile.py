@@ -14,6 +14,7 @@ from sixfold import tensorfile
 from sixfold.config import Config, from_dict, to_dict
 from sixfold.configfile import merge, section_from
 from sixfold.errors import ConfigError, ModelFileError
+from sixfold.quantization import dequantize, is_quantized, quantize
 from sixfold.tensorfile import Tensor
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.weights import canonical, check_weights, shapes
@@ -229,28 +230,6 @@ def _shortlist(path: Path | str, lists: Mapping[str, Tensor], vocab: int) -> Sho
     if not is_valid:
         raise ModelFileError(f"{path}: its shortlist does not fit its vocabulary", tensorfile.DAMAGED)
     return shortlist
-
-
-def is_quantized(name: str, array: np.ndarray) -> bool:
-    """Return whether int8 storage quantises a weight: matrices and token tables, but no small tables."""
-    exact = (".position.", ".segment.", ".compatibility.")
-    return array.ndim == 2 and not any(part in name for part in exact)
-
-
-def quantize(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows of int8 and one scale for each row: value = int8 / scale. This is CTranslate2's scheme."""
-    largest = np.abs(array).max(axis=1)
-    largest[largest == 0] = 127.0
-    largest = np.maximum(largest, np.float32(127) / np.finfo(np.float32).max)
-    scale = (127.0 / largest).astype(np.float32)
-    return np.rint(array * scale[:, None]).astype(np.int8), scale
-
-
-def dequantize(rows: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Return the float32 values of rows of int8 and their scales."""
-    values = rows.astype(np.float32)
-    values /= scale[:, None]  # in place, because new memory costs most of the time
-    return values
 
 
 def _store_float32(name: str, array: np.ndarray) -> dict[str, Tensor]:

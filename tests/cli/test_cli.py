@@ -207,7 +207,7 @@ def test_a_narrow_terminal_still_gets_its_table():
 
 
 def test_a_tag_may_not_be_a_special(tokenizer, tmp_path):
-    assert "a name that no special token has; got 'pad'" in complaint(
+    assert "a name other than those of special tokens; got 'pad'" in complaint(
         "tokenizer", "train", tokenizer.parent / "zh.txt", "--output", tmp_path / "t.json", "--tag", "pad"
     )
 

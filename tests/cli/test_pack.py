@@ -13,7 +13,7 @@ from sixfold.alignment_heads import aligning_heads
 from sixfold.config import Config, DataConfig, TokenizerConfig
 from sixfold.explorer.influence import measure_aligning_heads
 from sixfold.model.transformer import weights_of
-from sixfold.modelfile import dequantize, quantize
+from sixfold.quantization import dequantize, quantize
 from sixfold.text.learn import train_tokenizer
 
 

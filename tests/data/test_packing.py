@@ -15,7 +15,8 @@ from sixfold.data.batching import choose_row_lengths, pack
 from sixfold.data.examples import Examples, ExampleSet, Packing
 from sixfold.data.loader import BatchPlan, Loader
 from sixfold.data.store import Column, Ragged
-from sixfold.model.transformer import positions_in_segments, same_segment_mask
+from sixfold.model.attention import same_segment_mask
+from sixfold.model.positions import positions_in_segments
 from sixfold.tasks.translation import TranslationTask
 from sixfold.text.learn import train_tokenizer
 

@@ -9,8 +9,8 @@ from small_models import SMALL
 
 from sixfold.errors import ModelFileError, RequestError
 from sixfold.explorer.forward import forward
-from sixfold.interop.families import FAMILIES
 from sixfold.interop.huggingface import export_weights, load_folder, translate
+from sixfold.interop.weight_names import FAMILIES
 from sixfold.model.transformer import build, load_model, weights_of
 
 VOCAB = 120

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from sixfold.config import ModelConfig
 from sixfold.decoding.device_beam import DeviceBeam
-from sixfold.model.attention import KeyValue, ProjectedMemory
-from sixfold.model.transformer import PLAIN, EncoderDecoder, Execution, padding_mask
+from sixfold.model.attention import KeyValue, ProjectedMemory, padding_mask
+from sixfold.model.transformer import PLAIN, EncoderDecoder, Execution
 
 
 class StaticStepper:

@@ -14,7 +14,7 @@ from sixfold import tensorfile
 from sixfold.config import Config, ModelConfig, TokenizerConfig
 from sixfold.configfile import section_from
 from sixfold.errors import ConfigError, ModelFileError, RequestError
-from sixfold.interop.families import FAMILIES, Family, Settings
+from sixfold.interop.weight_names import FAMILIES, Family, Settings
 from sixfold.modelfile import ModelFile
 from sixfold.tensorfile import Tensor
 from sixfold.text.tokenizer import Tokenizer

@@ -99,6 +99,20 @@ def causal_mask(length: int, keys: int, device: torch.device | None = None) -> B
     return torch.ones(length, keys, dtype=torch.bool, device=device).tril()
 
 
+def padding_mask(padding: Bool[Tensor, "rows keys"] | None) -> Mask | None:
+    """Reshape padding (True: a real token) so that attention broadcasts it over heads and queries."""
+    return None if padding is None else padding[:, None, None, :]
+
+
+def same_segment_mask(queries: Int[Tensor, "rows length"], keys: Int[Tensor, "rows keys"]) -> Mask:
+    """Let each token of a packed row attend to the tokens of its own segment; both arguments number the segments.
+
+    Padding (segment 0) attends to the first segment: attention to nothing would be NaN.
+    """
+    segments = torch.where(queries == 0, queries[:, :1], queries)
+    return (segments[:, :, None] == keys[:, None, :])[:, None]
+
+
 class Attention(nn.Module):
     """Multi-head attention for all three uses: encoder self-attention, causal self-attention and cross-attention.
 

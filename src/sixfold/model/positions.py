@@ -105,3 +105,14 @@ def rotate(
     first, second = unpair(x, rotation.layout)
     quarter_turn = pair_up(-second, first, rotation.layout)
     return (x * rotation.cos + quarter_turn * rotation.sin).to(x.dtype)
+
+
+def positions_in_segments(segments: Int[Tensor, "rows length"]) -> Int[Tensor, "rows length"]:
+    """Count positions from the first token of each segment, so that 1 1 2 2 2 0 gives 0 1 0 1 2 0.
+
+    Padding (segment 0) has position 0, which every position table has.
+    """
+    columns = torch.arange(segments.size(1), device=segments.device).expand_as(segments)
+    is_first = torch.ones_like(segments, dtype=torch.bool)
+    is_first[:, 1:] = segments[:, 1:] != segments[:, :-1]
+    return torch.where(segments == 0, 0, columns - torch.where(is_first, columns, 0).cummax(1).values)

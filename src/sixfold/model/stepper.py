@@ -7,16 +7,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sixfold.errors import RequestError
-from sixfold.model.attention import KeyValue, ProjectedMemory
-from sixfold.model.transformer import (
-    PLAIN,
-    DecoderOnly,
-    EncoderDecoder,
-    Execution,
-    Padding,
-    Tokens,
-    padding_mask,
-)
+from sixfold.model.attention import KeyValue, ProjectedMemory, padding_mask
+from sixfold.model.transformer import PLAIN, DecoderOnly, EncoderDecoder, Execution, Padding, Tokens
 
 
 class LayerCache:

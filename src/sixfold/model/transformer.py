@@ -22,10 +22,12 @@ from sixfold.model.attention import (
     MemoryMask,
     ProjectedMemory,
     causal_mask,
+    padding_mask,
+    same_segment_mask,
 )
 from sixfold.model.initialise import initialise
 from sixfold.model.layers import ACTIVATIONS, Activations, Layer, make_norm
-from sixfold.model.positions import LearnedPositions, Rotary, Sinusoid, VectorTable
+from sixfold.model.positions import LearnedPositions, Rotary, Sinusoid, VectorTable, positions_in_segments
 from sixfold.weights import canonical, check_weights, depth, has_cross_attention, has_token_types
 
 Tokens = Int[Tensor, "rows length"]
@@ -358,31 +360,6 @@ def evaluation_mode(model: nn.Module) -> Iterator[None]:
     finally:
         for module in modules:
             module.training = True
-
-
-def padding_mask(padding: Padding | None) -> Mask | None:
-    """Reshape padding (True: a real token) so that attention broadcasts it over heads and queries."""
-    return None if padding is None else padding[:, None, None, :]
-
-
-def same_segment_mask(queries: Int[Tensor, "rows length"], keys: Int[Tensor, "rows keys"]) -> Mask:
-    """Let each token of a packed row attend to the tokens of its own segment; both arguments number the segments.
-
-    Padding (segment 0) attends to the first segment: attention to nothing would be NaN.
-    """
-    segments = torch.where(queries == 0, queries[:, :1], queries)
-    return (segments[:, :, None] == keys[:, None, :])[:, None]
-
-
-def positions_in_segments(segments: Int[Tensor, "rows length"]) -> Int[Tensor, "rows length"]:
-    """Count positions from the first token of each segment, so that 1 1 2 2 2 0 gives 0 1 0 1 2 0.
-
-    Padding (segment 0) has position 0, which every position table has.
-    """
-    columns = torch.arange(segments.size(1), device=segments.device).expand_as(segments)
-    is_first = torch.ones_like(segments, dtype=torch.bool)
-    is_first[:, 1:] = segments[:, 1:] != segments[:, :-1]
-    return torch.where(segments == 0, 0, columns - torch.where(is_first, columns, 0).cummax(1).values)
 
 
 def weights_of(model: nn.Module) -> dict[str, np.ndarray]:
