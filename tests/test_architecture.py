@@ -279,7 +279,7 @@ def test_the_training_guide_says_what_the_code_chooses():
     text = (ROOT / "docs/guides/training.md").read_text(encoding="utf-8")
     for size in defaults.SIZES:
         row = f"| {size.gpu_preset} | {size.cpu_preset} | {size.vocab:,} | {size.dropout} | {size.batch_tokens:,} | "
-        assert f"{row}{size.passes} |" in text
+        assert f"{row}{size.epochs} |" in text
     for name in (*get_args(config.Filter), *(field.name for field in fields(TrainingConfig) if field.name != "seed")):
         assert re.search(rf"`(training\.)?{name}`", text) or name in UNSAID, name
 
