@@ -109,7 +109,9 @@ def test_clean_refuses_the_doctor_of_another_corpus(tmp_path):
     using = ("--using", tmp_path / "doctor.json")
     assert "did you mean 'leaked'?" in complaint("clean", *files, "--output", tmp_path / "x", *using, "--keep", "leakd")
     write(tmp_path, ROWS[:-1])
-    assert "was made from other text (raw.zh, raw.en)" in complaint("clean", *files, "--output", tmp_path / "x", *using)
+    assert "was made from another corpus (raw.zh, raw.en)" in complaint(
+        "clean", *files, "--output", tmp_path / "x", *using
+    )
     assert "expected only together with --using" in complaint(
         "clean", *files, "--output", tmp_path / "x", "--keep", "leaked"
     )

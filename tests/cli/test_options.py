@@ -13,7 +13,7 @@ from commands import complaint, run_here, sixfold
 from sixfold import modelfile
 from sixfold.cli.main import VERBS, make_app
 from sixfold.cli.options import OLD_SPELLINGS, replace_old_spellings
-from sixfold.translation.loading import find_model
+from sixfold.translation.loading import find_model, shipped_models
 
 
 def commands():

@@ -58,7 +58,7 @@ def test_a_packed_file_is_refused_with_the_way_to_unpack_it(model, tmp_path):
     (tmp_path / "a.gz").write_bytes(gzip.compress("我们".encode()))
     result = sixfold("translate", "--model", model, tmp_path / "a.gz")
     assert result.returncode == 2
-    assert "got a file packed by gzip" in result.stderr
+    assert "got a file compressed with gzip" in result.stderr
     assert "gzip -dc" in result.stderr
 
 

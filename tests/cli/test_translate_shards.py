@@ -128,7 +128,7 @@ def test_mistakes_are_one_line(model, shards, tmp_path):
     assert "--output: " in message(*shards, "--output", shards[0])
     assert "expected another folder than that of" in message(*shards, "--output", tmp_path)
     assert "a document of the format html" in message(shards[0], page, "--output", out)
-    assert "got a file packed by gzip" in message(shards[0], packed, "--output", out)
+    assert "got a file compressed with gzip" in message(shards[0], packed, "--output", out)
     assert "got a folder" in message(shards[0], tmp_path / "folder", "--output", out)
     assert "2 files have this name" in message(shards[0], shards[0], "--output", out)
     assert "expected none of --json" in message(*shards, "--output", out, "--json")

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from sixfold.config import Compatibility
