@@ -6,7 +6,6 @@ import pytest
 from small_runs import train
 from small_systems import reworded
 
-from sixfold import cli
 from sixfold.cli.main import main
 
 WITHOUT_TORCH = """
@@ -120,7 +119,7 @@ def test_mistakes_get_one_line_and_a_hint(evaluate, arguments, message, hint):
 
 
 def test_a_mistake_in_a_text_file_costs_no_translating(evaluate, folder, monkeypatch):
-    monkeypatch.setattr(cli.evaluate, "translated", lambda *_: pytest.fail("translated in vain"))
+    monkeypatch.setattr("sixfold.cli.evaluate.translate_with", lambda *_: pytest.fail("translated in vain"))
     (folder / "short.txt").write_text("one line\n", encoding="utf-8")
     assert evaluate("run/model.safetensors", "short.txt", "toy.zh", "toy.en")[0] == 2
 

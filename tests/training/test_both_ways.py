@@ -238,7 +238,10 @@ def test_validation_reads_what_the_model_has_learnt_to_read(trained):
     [
         ('[[corpus]]\nfiles = ["a.tsv"]\nway = "up"', "corpus.way: expected one of both, forward, back; got 'up'"),
         ('[[corpus]]\nfiles = ["a.tsv"]\ntag = "b t"', "corpus.tag: expected a letter, then letters"),
-        ('[[corpus]]\nfiles = ["a.tsv"]\ntag = "eos"', "corpus.tag: expected a name that no special token has"),
+        (
+            '[[corpus]]\nfiles = ["a.tsv"]\ntag = "eos"',
+            "corpus.tag: expected a name other than those of special tokens",
+        ),
         ('[[dev]]\nfiles = ["a.tsv"]\ntag = "bt"', "dev: expected neither way nor tag"),
     ],
 )
