@@ -76,6 +76,9 @@ SKIPPED = [
     ("*", "*/seconds", "a time"),
     ("*", "*/tensorboard/*", "names and contents have times"),
     ("*", "*.html", "prose for people"),
+    ("*", "*/data/tokens-*/ledger.json", "the stores of format 2 hold no <eos>; what is learnt from them is compared"),
+    ("*", "*/data/tokens-*/source.bin", "the same"),
+    ("*", "*/data/tokens-*/source_end.bin", "the same"),
     ("*", "*/corpora/to start from/0", "the checksum of a file with a time in its card"),
 ]
 
@@ -459,7 +462,7 @@ def settings(text: str) -> str:
 TRAIN = f"train toy.zh toy.en --preset tiny --device cpu {settings(SMALL)}"
 RUNS = {
     "padded": f"{TRAIN} --set training.packing=off --json",
-    "packed": f"{TRAIN} {settings('training.packing=on training.compile=off training.subword_sampling=0.1')} --json",
+    "packed": f"{TRAIN} {settings('training.packing=on training.compile=off')} --json",
     "both": "train both.toml --device cpu --json",
     "lora": "finetune padded/model.safetensors shout.zh shout.en --old toy.zh --old toy.en --lora 4 --device cpu "
     + settings("training.batch_tokens=256 training.micro_tokens=256 training.steps=30 training.validate_every=15 ")

@@ -14,6 +14,7 @@ from small_translators import pair
 
 from sixfold import modelfile
 from sixfold.errors import ConfigError, DataError, ModelFileError
+from sixfold.files import atomic_write
 from sixfold.translation.bulk import shards
 from sixfold.translation.bulk.json_lines import text_of, with_translation
 from sixfold.translation.bulk.shards import ShardJob, cut_into_blocks, read_block
