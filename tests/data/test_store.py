@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sixfold.config import DataConfig, TokenizerConfig
-from sixfold.data import cleaned
+from sixfold.data import cleaned, workers
 from sixfold.data import store as stores
 from sixfold.data.array_log import ArrayLog
 from sixfold.data.cleaned import CleanedCorpora, Digests
@@ -74,13 +74,39 @@ def test_the_store_holds_the_tokens_of_what_was_kept(corpora, tokenizer, tmp_pat
     assert kept.report.dropped["empty"] == 2
 
 
+@pytest.fixture
+def several_processes(monkeypatch):
+    monkeypatch.setattr(workers, "MIN_SHARED_BYTES", 0)
+    monkeypatch.setattr(workers.os, "sched_getaffinity", lambda _: {0, 1, 2})
+
+
+@pytest.mark.usefixtures("short_parts")
+def test_several_processes_write_the_same_bytes_as_one(corpora, tokenizer, tmp_path, request):
+    empty = tmp_path / "empty.tsv"
+    empty.write_text("", encoding="utf-8")
+    everything = [corpora[0], Corpus("none", (empty,)), corpora[1]]
+    files = {}
+    for folder in ("one", "several"):
+        if folder == "several":
+            request.getfixturevalue("several_processes")
+        assert workers.processes_for(1) == (3 if folder == "several" else 1)
+        kept, _ = build(everything, tokenizer, tmp_path / folder, excluded={"我有7本书"})
+        paths = [path for path in (tmp_path / folder).rglob("*") if path.is_file()]
+        files[folder] = {path.relative_to(tmp_path / folder): path.read_bytes() for path in paths}, dict(kept.sample)
+    assert files["one"] == files["several"]
+    assert len(files["one"][0]) > 8
+
+
 class StopHere(Exception):  # noqa: N818
     pass
 
 
 @pytest.mark.usefixtures("short_parts")
-def test_a_store_that_was_interrupted_anywhere_is_the_same_in_the_end(corpora, tokenizer, tmp_path):
+@pytest.mark.parametrize("processes", [1, 3])
+def test_a_store_that_was_interrupted_anywhere_is_the_same_in_the_end(corpora, tokenizer, tmp_path, processes, request):
     _, whole = build(corpora, tokenizer, tmp_path / "whole")
+    if processes > 1:
+        request.getfixturevalue("several_processes")
     pick = random.Random(1)
     for _ in range(200):
         left = pick.randrange(1, 900)
@@ -286,5 +312,8 @@ class AnyRecord:
     def __init__(self):
         self.report = CleaningReport()
 
-    def clean(self, _corpus, records):
-        return records
+    def apply_filters(self, records):
+        return np.arange(len(records), dtype=np.uint64)
+
+    def select(self, _corpus, records, hashes):
+        return records, hashes

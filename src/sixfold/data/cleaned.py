@@ -9,23 +9,40 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from sixfold import files
 from sixfold.data.array_log import ArrayLog
-from sixfold.data.cleaning import Cleaner, CleaningReport, HashSet, hash_record
+from sixfold.data.cleaning import CleaningReport, HashSet
 from sixfold.data.corpus import Corpus, Fingerprint
+from sixfold.data.workers import map_in_order, processes_for
 
 ROWS_PER_COMMIT = 20_000
 Advance = Callable[[int], None]  # is called with the bytes read from disk; it may raise to stop
 Record = Any  # a named tuple: `line`, counted from 1, and then one text for each column
+
+
+@runtime_checkable
+class RecordCleaner(Protocol):
+    """The filters of a task. Several processes may share the first step; the second sees all records in order."""
+
+    report: CleaningReport
+
+    def apply_filters(self, records: Sequence[Record]) -> Any:
+        """Look at each record alone and return results for `select`. Nothing is changed; the results are pickled."""
+        ...
+
+    def select(self, corpus: Corpus, records: Sequence[Record], results: Any) -> tuple[list[Record], np.ndarray]:
+        """Return the records to keep and a 64-bit hash of each; count all of them in the report."""
+        ...
 
 
 @runtime_checkable
@@ -48,7 +65,7 @@ class RecordReader(Protocol):
         """Read every record of a corpus, in order."""
         ...
 
-    def cleaner(self, seen: HashSet) -> Cleaner:
+    def cleaner(self, seen: HashSet) -> RecordCleaner:
         """Return the filters; `seen` holds the hashes of records that were kept already."""
         ...
 
@@ -184,7 +201,7 @@ def clean(
 
 
 def _clean(
-    log: ArrayLog, corpora: Sequence[Corpus], reader: RecordReader, cleaner: Cleaner, advance: Advance, count: int
+    log: ArrayLog, corpora: Sequence[Corpus], reader: RecordReader, cleaner: RecordCleaner, advance: Advance, count: int
 ) -> dict[int, Record]:
     """Fill the log. Return the `count` records with the smallest hashes of each corpus that was read from its start."""
     ends = list(log.notes.get("ends", []))
@@ -197,23 +214,45 @@ def _clean(
         return {"ends": ends, "digests": digests, "reached": last_line, "report": cleaner.report.to_dict()}
 
     sample: dict[int, Record] = {}
-    for corpus in corpora[len(ends) :]:
-        fingerprint = Fingerprint()
-        smallest: list[tuple[int, int, Record]] = []
-        records = (record for record in reader.read(corpus, advance, fingerprint) if record.line > last_line)
-        while part := list(islice(records, ROWS_PER_COMMIT)):
-            kept = list(cleaner.clean(corpus, part))
-            hashes = np.frombuffer(b"".join(hash_record(*record[1:]) for record in kept), np.uint64)
-            numbers = range(log.lengths["line"], log.lengths["line"] + len(kept))
-            smallest = nsmallest(count, chain(smallest, zip(hashes.tolist(), numbers, kept, strict=True)))
-            log.append("line", np.array([record.line for record in kept]))
-            log.append("hash", hashes)
-            last_line = part[-1].line
+    smallest: list[tuple[int, int, Record]] = []
+    remaining = corpora[len(ends) :]
+    parts = _read_parts(remaining, reader, last_line, advance)
+    processes = processes_for(sum(corpus.size for corpus in remaining))
+    filtered = map_in_order(lambda part: cleaner.apply_filters(part.records), parts, processes, lambda: advance(0))
+    with closing(filtered):
+        for (corpus, records, digest), results in filtered:
+            if digest is None:
+                kept, hashes = cleaner.select(corpus, records, results)
+                numbers = range(log.lengths["line"], log.lengths["line"] + len(kept))
+                smallest = nsmallest(count, chain(smallest, zip(hashes.tolist(), numbers, kept, strict=True)))
+                log.append("line", np.array([record.line for record in kept]))
+                log.append("hash", hashes)
+                last_line = records[-1].line
+            else:
+                sample |= {number: record for _, number, record in smallest}
+                ends.append(log.lengths["line"])
+                digests.append(digest)
+                smallest, last_line = [], 0
             log.commit(notes())
-        sample |= {number: record for _, number, record in smallest}
-        ends.append(log.lengths["line"])
-        digests.append(fingerprint.digest(corpus.files))
-        last_line = 0
-        log.commit(notes())
     log.commit(notes(), done=True)
     return sample
+
+
+class _Part(NamedTuple):
+    """Consecutive records of a corpus or, after its last record, the digest of the corpus and no record."""
+
+    corpus: Corpus
+    records: list[Record]
+    digest: str | None = None
+
+
+def _read_parts(corpora: Iterable[Corpus], reader: RecordReader, last_line: int, advance: Advance) -> Iterator[_Part]:
+    """Read the corpora in parts; of the first corpus, only the records after `last_line`."""
+    for corpus in corpora:
+        fingerprint = Fingerprint()
+        records = reader.read(corpus, advance, fingerprint)
+        unread = (record for record in records if record.line > last_line)
+        while part := list(islice(unread, ROWS_PER_COMMIT)):
+            yield _Part(corpus, part)
+        yield _Part(corpus, [], fingerprint.digest(corpus.files))
+        last_line = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import compress, islice
 from typing import Any, NamedTuple, get_args
@@ -27,6 +27,7 @@ HINTS = {
 SMOOTHING = 10  # added to both lengths before their ratio is taken, because short pairs vary more
 MIN_UNTRANSLATED_WORDS = 4  # in Latin letters; fewer may be a name, which stays in Latin letters
 REPLACEMENT = "\ufffd"
+PASSED = 255  # instead of the number of a filter
 
 # Control characters, direction overrides, byte order marks and annotation anchors. The joiners U+200C and U+200D are
 # allowed, because Persian, the scripts of India and emoji need them; so are the direction marks of Arabic and Hebrew.
@@ -283,6 +284,14 @@ class CleaningReport:
         return table
 
 
+class FilterResults(NamedTuple):
+    """The results of the filters that look at each pair alone."""
+
+    filters: np.ndarray  # (pairs,): the number of the filter that drops the pair, or PASSED
+    hashes: np.ndarray  # of the pairs that pass
+    variants: Sequence[str | None]  # the kind of Chinese of the pairs that pass; empty if no side is Chinese
+
+
 class Cleaner:
     """Passes on good pairs in order and counts the others; a pair of an earlier corpus is a duplicate too."""
 
@@ -307,31 +316,39 @@ class Cleaner:
         """Yield the pairs that pass all filters; `corpus` is used for their locations only."""
         remaining = iter(pairs)
         while chunk := list(islice(remaining, PAIRS_PER_CHUNK)):
-            self.report.read += len(chunk)
-            yield from self._unseen(corpus, [pair for pair in chunk if self._passes(corpus, pair)])
+            yield from self.select(corpus, chunk, self.apply_filters(chunk))[0]
 
-    def _passes(self, corpus: Corpus, pair: Pair) -> bool:
-        line, source, target = pair
-        for name, test in self._filters:
-            if test(source, target, self._context):
-                self.report.drop(name, corpus.where(line))
-                return False
-        return True
+    def apply_filters(self, pairs: Sequence[Pair]) -> FilterResults:
+        """Apply the filters that look at each pair alone. Nothing is changed, so that any process may do it."""
+        filters = np.fromiter(map(self._first_filter, pairs), np.uint8, len(pairs))
+        passing = list(compress(pairs, filters == PASSED))
+        hashes = np.frombuffer(b"".join([hash_record(source, target) for _, source, target in passing]), np.uint64)
+        variants = [chinese_variant(getattr(pair, self._chinese)) for pair in passing] if self._chinese else []
+        return FilterResults(filters, hashes, variants)
 
-    def _unseen(self, corpus: Corpus, pairs: list[Pair]) -> list[Pair]:
-        new = [True] * len(pairs)
-        if self._drops_duplicates:
-            hashes = b"".join([hash_record(source, target) for _, source, target in pairs])
-            new = self.seen.add(np.frombuffer(hashes, np.uint64)).tolist()
-        for pair, is_new in zip(pairs, new, strict=True):
-            if not is_new:
-                self.report.drop("duplicate", corpus.where(pair.line))
-        kept = list(compress(pairs, new))
+    def select(self, corpus: Corpus, pairs: Sequence[Pair], results: FilterResults) -> tuple[list[Pair], np.ndarray]:
+        """Return the pairs that pass and are no duplicates, and their hashes; count all pairs in the report."""
+        self.report.read += len(pairs)
+        for pair, number in zip(pairs, results.filters.tolist(), strict=True):
+            if number != PASSED:
+                self.report.drop(self._filters[number][0], corpus.where(pair.line))
+        passing = list(compress(pairs, results.filters == PASSED))
+        new = self.seen.add(results.hashes) if self._drops_duplicates else np.ones(len(passing), bool)
+        for pair in compress(passing, ~new):
+            self.report.drop("duplicate", corpus.where(pair.line))
+        kept = list(compress(passing, new))
         self.report.kept += len(kept)
         if self._context.one_language and self._counts_copies:
             self.report.unchanged += sum(same_words(source, target) for _, source, target in kept)
-        if self._chinese:
-            variants = Counter(chinese_variant(getattr(pair, self._chinese)) for pair in kept)
-            self.report.simplified += variants["simplified"]
-            self.report.traditional += variants["traditional"]
-        return kept
+        variants = Counter(compress(results.variants, new))
+        self.report.simplified += variants["simplified"]
+        self.report.traditional += variants["traditional"]
+        return kept, results.hashes[new]
+
+    def _first_filter(self, pair: Pair) -> int:
+        """Return the number of the first filter that drops the pair, or PASSED."""
+        _, source, target = pair
+        for number, (_, test) in enumerate(self._filters):
+            if test(source, target, self._context):
+                return number
+        return PASSED

@@ -6,9 +6,10 @@ the corpus: text is read as a stream, and the ids stay on disk.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, compress, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ import numpy as np
 from sixfold.data.array_log import ArrayLog
 from sixfold.data.cleaned import ROWS_PER_COMMIT, Advance, CleanedCorpora, Record, key_of
 from sixfold.data.corpus import Corpus
+from sixfold.data.workers import map_in_order, processes_for
 from sixfold.errors import DataError
 from sixfold.text.tokenizer import Tokenizer
 
@@ -134,15 +136,46 @@ def _tokenize(
     has_eos = bool(log.notes) and "format" not in log.notes
     eos = [tokenizer.specials["eos"]] if has_eos else []
     ends = list(log.notes.get("ends", []))
-    checked = [cleaned.columns.index(name) for name in excluded_columns]
+    checked = [1 + cleaned.columns.index(name) for name in excluded_columns]
 
     def notes() -> dict[str, object]:
         return {"reached": read, "ends": ends, "too_long": too_long, **({} if has_eos else {"format": 2})}
 
+    def encode(part: Sequence[Record]) -> tuple[dict[str, np.ndarray], int]:
+        """Return what a part adds to each array, with ends counted from 0, and the number of rows that are too long."""
+        part = [record for record in part if not any(record[column] in excluded for column in checked)]
+        ids = [tokenizer.encode_batch(list(texts)) for texts in _columns(part, len(cleaned.columns))]
+        fits = [max(map(len, row)) + ADDED_TOKENS <= max_tokens for row in zip(*ids, strict=True)]
+        arrays = {"line": np.array([record.line for record in compress(part, fits)], np.uint32)}
+        for name, rows in zip(cleaned.columns, ids, strict=True):
+            suffix = eos if name == cleaned.columns[0] else []
+            chosen = [[*row, *suffix] for row in compress(rows, fits)]
+            arrays[name] = np.fromiter(chain.from_iterable(chosen), log.columns[name])
+            arrays[f"{name}_end"] = np.cumsum([len(row) for row in chosen], dtype=np.int64)
+        return arrays, fits.count(False)
+
     _close_corpora(ends, cleaned, read, log)
     records = cleaned.records(advance, read)
+    processes = processes_for(sum(corpus.size for corpus in cleaned.corpora))
+    encoded = map_in_order(encode, _parts(cleaned, records, read), processes, lambda: advance(0))
+    with closing(encoded):
+        for part, (arrays, skipped) in encoded:
+            read += len(part)
+            too_long += skipped
+            for name in cleaned.columns:
+                arrays[f"{name}_end"] += log.lengths[name]
+            for name, values in arrays.items():
+                log.append(name, values)
+            _close_corpora(ends, cleaned, read, log)
+            log.commit(notes())
+    next(records, None)  # to the end of the last file, where the reader checks that nobody wrote to it
+    log.commit(notes(), done=True)
+
+
+def _parts(cleaned: CleanedCorpora, records: Iterator[Record], read: int) -> Iterator[list[Record]]:
+    """Yield the records from number `read` on, as many as are committed at once; a part never spans two corpora."""
     while read < len(cleaned):
-        corpus_end = next(end for end in cleaned.ends if end > read)  # a commit never spans two corpora
+        corpus_end = next(end for end in cleaned.ends if end > read)
         expected_lines = cleaned.lines[read : min(read + ROWS_PER_COMMIT, corpus_end)]
         part = list(islice(records, len(expected_lines)))
         if [record.line for record in part] != expected_lines.tolist():
@@ -151,21 +184,7 @@ def _tokenize(
                 f"{corpus.files[0]}: has lost lines since it was cleaned", "put it back, or use another --output"
             )
         read += len(part)
-        part = [record for record in part if not any(record[1 + column] in excluded for column in checked)]
-        ids = [tokenizer.encode_batch(list(texts)) for texts in _columns(part, len(cleaned.columns))]
-        fits = [max(map(len, row)) + ADDED_TOKENS <= max_tokens for row in zip(*ids, strict=True)]
-        too_long += fits.count(False)
-        for name, rows in zip(cleaned.columns, ids, strict=True):
-            suffix = eos if name == cleaned.columns[0] else []
-            chosen = [[*row, *suffix] for row, fit in zip(rows, fits, strict=True) if fit]
-            before = log.lengths[name]
-            log.append(name, np.array([index for row in chosen for index in row], np.uint32))
-            log.append(f"{name}_end", before + np.cumsum([len(row) for row in chosen], dtype=np.int64))
-        log.append("line", np.array([record.line for record, fit in zip(part, fits, strict=True) if fit], np.uint32))
-        _close_corpora(ends, cleaned, read, log)
-        log.commit(notes())
-    next(records, None)  # to the end of the last file, where the reader checks that nobody wrote to it
-    log.commit(notes(), done=True)
+        yield part
 
 
 def _columns(records: Sequence[Record], count: int) -> list[tuple[str, ...]]:
