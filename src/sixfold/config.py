@@ -198,6 +198,8 @@ class TrainingConfig:
     )
     recompute: bool = False  # compute activations again in the backward pass: less memory, a third slower
 
+    shortlist: bool = True  # learn which target pieces a source piece may become, so that the model is fast on a CPU
+
     validate_every: int = 0  # steps; 0: chosen
     checkpoint_every: int = 0  # steps; 0: the same as validate_every
     keep: int = 3  # checkpoints that are kept, the latest ones

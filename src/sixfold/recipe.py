@@ -26,6 +26,7 @@ class CorpusConfig:
         "both"  # that it is learned in, with data.both_ways: a side made by a machine is a poor target
     )
     tag: str = ""  # put before each source, such as "bt" for back-translations
+    tag_way: CorpusDirection = "both"  # with data.both_ways, the direction whose sources have the tag
     columns: tuple[str, ...] = ()  # of a TSV, counted from 1, or of JSON lines by name; empty: the first two
     bleu: float = 0.0  # of a dev or test set: the score that a run should reach, within `tolerance`
     bleu_back: float = 0.0  # the same from target to source, with data.both_ways
@@ -39,6 +40,8 @@ class CorpusConfig:
         require("/" not in self.name and "\\" not in self.name, "corpus.name", "a name without slashes", self.name)
         if self.tag:
             check_tag(self.tag, "corpus.tag")
+        else:
+            require(self.tag_way == "both", "corpus.tag_way", "a corpus.tag with it", self.tag_way)
         for name in ("bleu", "bleu_back", "tolerance"):
             require(getattr(self, name) >= 0, f"corpus.{name}", "0 or more", getattr(self, name))
 
@@ -53,6 +56,7 @@ class Recipe:
     test: tuple[CorpusConfig, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)  # of the file itself, without defaults
     start: str = ""  # a model file to fine-tune, instead of random weights
+    tokenizer_of: str = ""  # a model file whose tokeniser is used, instead of learning one
 
 
 def set_name(name: str, source: str, target: str) -> str:
@@ -61,16 +65,25 @@ def set_name(name: str, source: str, target: str) -> str:
 
 
 def load(path: Path) -> Recipe:
-    """Read a TOML file: `preset`, `start`, the sections of a Config, and [[corpus]], [[dev]] and [[test]] tables."""
+    """Read a TOML file: the sections of a Config, [[corpus]], [[dev]] and [[test]] tables, and names of other files.
+
+    `start` and `tokenizer_of` name model files in the data folder. `corpora` names another TOML file, relative to this
+    one, whose [[corpus]] tables come before those of this file.
+    """
     tree = read_toml(path)
-    corpora = {name: _corpora(tree.pop(name, []), f"{path}: {name}") for name in ("corpus", "dev", "test")}
-    for name in ("dev", "test"):
-        for corpus in corpora[name]:
-            require((corpus.way, corpus.tag) == ("both", ""), f"{path}: {name}", "neither way nor tag", corpus.files[0])
-    start = tree.pop("start", "")
-    if not isinstance(start, str):
-        raise ConfigError(f"{path}: start: expected the name of a model file; got {start!r}")
-    return Recipe(from_tree(dict(tree), str(path)), **corpora, settings=tree, start=start)
+    shared = _pop_file_name(tree, "corpora", path)
+    corpus, dev, test = (_corpora(tree.pop(name, []), f"{path}: {name}") for name in ("corpus", "dev", "test"))
+    if shared:
+        corpus = (*_load_shared_corpora(path.parent / shared), *corpus)
+    for name, sets in (("dev", dev), ("test", test)):
+        for each in sets:
+            require((each.way, each.tag) == ("both", ""), f"{path}: {name}", "neither way nor tag", each.files[0])
+    start, tokenizer_of = _pop_file_name(tree, "start", path), _pop_file_name(tree, "tokenizer_of", path)
+    if start and tokenizer_of:
+        raise ConfigError(
+            f"{path}: tokenizer_of: expected none beside start, whose tokeniser is used", "leave one of them out"
+        )
+    return Recipe(from_tree(dict(tree), str(path)), corpus, dev, test, tree, start, tokenizer_of)
 
 
 def of_files(files: Sequence[Path], dev: Sequence[Path] = ()) -> Recipe:
@@ -91,6 +104,23 @@ def changed(recipe: Recipe, preset: str, assignments: Iterable[str]) -> Recipe:
     """Return a recipe after changes such as `training.steps=100`, with another preset if one is named."""
     tree = assign({**recipe.settings, **({"preset": preset} if preset else {})}, assignments)
     return replace(recipe, config=from_tree(dict(tree), "settings"), settings=tree)
+
+
+def _pop_file_name(tree: dict[str, Any], key: str, path: Path) -> str:
+    """Remove a key from a recipe and return the file name that it has, or "" if the recipe lacks the key."""
+    name = tree.pop(key, "")
+    if not isinstance(name, str):
+        raise ConfigError(f"{path}: {key}: expected the name of a file; got {name!r}")
+    return name
+
+
+def _load_shared_corpora(path: Path) -> tuple[CorpusConfig, ...]:
+    """Read the [[corpus]] tables of a file that several recipes share."""
+    tree = read_toml(path)
+    corpora = _corpora(tree.pop("corpus", []), f"{path}: corpus")
+    if tree:
+        raise ConfigError(f"{path}: expected only [[corpus]] tables; got {', '.join(tree)}", "move it to the recipe")
+    return corpora
 
 
 def _corpora(tables: Any, where: str) -> tuple[CorpusConfig, ...]:

@@ -69,12 +69,12 @@ from contextlib import closing
 from sixfold.data import workers
 
 def work(number):
-    print(os.getpid(), flush=True)
+    os.write(1, b"%d\\n" % os.getpid())  # in one piece, beside another process that writes
     time.sleep(0.01 if number else 0.1)
 
 multiprocessing.set_start_method("spawn")
 try:
-    with closing(workers.map_in_order(work, range(10**6), 2)) as results:
+    with closing(workers.map_in_order(work, range(3000), 2)) as results:
         for _ in results:
             pass
 except KeyboardInterrupt:
@@ -88,13 +88,19 @@ def test_workers_end_with_the_process_that_started_them(ending):
     program = subprocess.Popen(
         [sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     )
-    seen = set()
-    while len(seen) < 2:
-        seen.add(int(program.stdout.readline()))
-    if ending == "interrupt":
-        os.killpg(program.pid, signal.SIGINT)
-    else:
-        program.send_signal({"kill": signal.SIGKILL, "terminate": signal.SIGTERM}[ending])
-    _, errors = program.communicate(timeout=60)  # the pipes are closed when the last worker has ended
+    try:
+        seen = set()
+        while len(seen) < 2:
+            seen.add(int(program.stdout.readline()))
+        if ending == "interrupt":
+            os.killpg(program.pid, signal.SIGINT)
+        else:
+            program.send_signal({"kill": signal.SIGKILL, "terminate": signal.SIGTERM}[ending])
+        started = time.monotonic()
+        _, errors = program.communicate(timeout=30)  # until the last worker has ended, too, and closed its pipes
+        assert time.monotonic() - started < 10  # the work itself takes 15 s
+    finally:
+        program.kill()
+        program.communicate()
     assert program.returncode == {"kill": -9, "terminate": -15, "interrupt": 7}[ending]
     assert errors == b""

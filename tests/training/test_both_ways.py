@@ -1,19 +1,25 @@
 """One model for both directions, told by a tag: trained, scored, reported, translated with and fine-tuned."""
 
 import json
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from commands import run_here
 from small_runs import write_pairs
 
-from sixfold import Translator, modelfile
+from sixfold import Translator, modelfile, recipe
 from sixfold.cli.main import main
 from sixfold.model.transformer import build
 from sixfold.reports import run_record
 from sixfold.tasks.translation import DevSet, TranslationValidator
+from sixfold.training.display import Display
 from sixfold.training.distributed import SINGLE_PROCESS
+from sixfold.training.interrupt import Interrupt, Stopped
 from sixfold.training.session import TrainingSession
+from sixfold.training.shortlist_learner import ARRAYS, ShortlistLearner
+from sixfold.training.translation_inputs import RecipeModels, find, prepare_inputs
 
 SETTINGS = [
     "model.d_model=32", "model.heads=2", "model.d_ff=64", "model.encoder_layers=1", "model.decoder_layers=1",
@@ -243,8 +249,109 @@ def test_validation_reads_what_the_model_has_learnt_to_read(trained):
             "corpus.tag: expected a name other than those of special tokens",
         ),
         ('[[dev]]\nfiles = ["a.tsv"]\ntag = "bt"', "dev: expected neither way nor tag"),
+        ('[[corpus]]\nfiles = ["a.tsv"]\ntag_way = "back"', "corpus.tag_way: expected a corpus.tag with it"),
     ],
 )
 def test_ways_and_tags_that_mean_nothing_are_refused(line, expected, tmp_path, capsys):
     (tmp_path / "r.toml").write_text(line + "\n", encoding="utf-8")
     assert expected in run_here(capsys, "train", tmp_path / "r.toml", "--out", tmp_path / "run", status=2).err
+
+
+STUDENT = (
+    'preset = "tiny"\ncorpora = "shared/toy.toml"\ntokenizer_of = "run/model.safetensors"\n'
+    '[data]\nsource = "zh"\ntarget = "en"\nboth_ways = true\n'
+    '[[corpus]]\nfiles = ["extra.tsv"]\ntag = "bt"\ntag_way = "forward"\n'
+)
+
+
+@pytest.fixture
+def student(folder, trained):
+    """A recipe with shared corpora, the tokeniser of another model, and a tag for one direction."""
+    assert trained == folder / "run"  # where the recipe looks for it
+    (folder / "shared").mkdir(exist_ok=True)
+    (folder / "shared" / "toy.toml").write_text('[[corpus]]\nfiles = ["toy.zh", "toy.en"]\n', encoding="utf-8")
+    (folder / "student.toml").write_text(STUDENT, encoding="utf-8")
+    return folder / "student.toml"
+
+
+def inputs_of(path, out):
+    """The inputs of a run of the recipe."""
+    loaded = recipe.changed(recipe.load(path), "", SETTINGS)
+    models = RecipeModels.load(loaded, path.parent)
+    display = Display(Interrupt(), quiet=True)
+    return prepare_inputs(loaded, find(loaded, path.parent), out, {}, torch.device("cpu"), display, models)
+
+
+def test_a_student_learns_with_the_tokeniser_of_its_teacher(student, trained, capsys):
+    out = student.parent / "student"
+    run_here(capsys, "train", student, "--out", out, "--device", "cpu", *settings(*SETTINGS, "training.steps=5"))
+    teacher, model = (modelfile.load(each / "model.safetensors") for each in (trained, out))
+    assert model.tokenizer.to_json() == teacher.tokenizer.to_json()
+    assert model.config.tokenizer == teacher.config.tokenizer
+    assert [each["name"] for each in model.card["data"]] == ["toy", "extra"]
+    assert model.card["data"][1] == {"name": "extra", "weight": 1.0, "way": "both", "tag": "bt", "tag_way": "forward"}
+    run_file = json.loads((out / "run.json").read_text(encoding="utf-8"))
+    assert run_file["asked"]["corpora"]["to take the tokeniser from"] == [teacher.checksum]
+    more = run_here(capsys, "train", student, "--out", out, "--device", "cpu", *settings(*SETTINGS, "training.steps=6"))
+    assert "6 steps instead of 5" in more.out + more.err
+
+
+def test_a_tag_is_put_before_the_sources_of_its_direction_only(student, tmp_path):
+    inputs = inputs_of(student, tmp_path)
+    en, zh, bt = map(inputs.tokenizer.tag, ("en", "zh", "bt"))
+    assert [(part.corpus, part.columns[0], part.prefixes[0]) for part in inputs.examples.parts] == [
+        (0, "source", (en,)), (1, "source", (en, bt)), (0, "target", (zh,)), (1, "target", (zh,)),
+    ]  # fmt: skip
+
+
+def test_a_tokeniser_without_the_tags_of_the_corpora_is_refused(student, capsys):
+    student.write_text(STUDENT.replace('"bt"', '"ft"'), encoding="utf-8")
+    messages = run_here(capsys, "train", student, "--out", student.parent / "refused", status=2)
+    assert "expected tags of the model to take the tokeniser from (zh, en, bt); got ft" in messages.err
+
+
+def test_a_shortlist_is_learnt_in_a_process_beside_training_on_a_gpu(student, tmp_path, monkeypatch):
+    """That process needs no GPU itself. It gives the list that is learnt at the end where a CPU trains."""
+    monkeypatch.setattr("sixfold.tasks.translation.MIN_VOCAB_FOR_SHORTLIST", 1)
+    inputs, display = inputs_of(student, tmp_path), Display(Interrupt(), quiet=True)
+    learner = ShortlistLearner(inputs, tmp_path)
+    with learner.beside_training(torch.device("cuda")):
+        display.interrupt.requested = True
+        with pytest.raises(Stopped):
+            learner.result(display)
+        display.interrupt.requested = False
+        learnt = learner.result(display)
+    assert learner.path.exists()
+    learner.path.unlink()
+    with learner.beside_training(torch.device("cpu")):
+        expected = learner.result(display)
+    for name in ARRAYS:
+        assert np.array_equal(getattr(learnt, name), getattr(expected, name))
+    without = replace(inputs, config=replace(inputs.config, training=replace(inputs.config.training, shortlist=False)))
+    assert ShortlistLearner(without, tmp_path).result(display) is None
+
+
+def test_a_shortlist_is_learnt_here_if_its_process_was_killed(student, tmp_path, monkeypatch):
+    monkeypatch.setattr("sixfold.tasks.translation.MIN_VOCAB_FOR_SHORTLIST", 1)
+    learner = ShortlistLearner(inputs_of(student, tmp_path), tmp_path)
+    monkeypatch.setattr(learner, "_write", lambda _: None)  # it ends without a result
+    with learner.beside_training(torch.device("cuda")):
+        assert learner.result(Display(Interrupt(), quiet=True)) is not None
+    assert not learner.path.exists()
+
+
+@pytest.mark.parametrize(
+    ("shared", "line", "expected"),
+    [
+        ('[[corpus]]\nfiles = ["toy.zh", "toy.en"]\n[training]\nsteps = 3', "", "only [[corpus]] tables; got training"),
+        ("corpus = 3", "", "corpus: expected tables; got 3"),
+        ("", 'start = "run/model.safetensors"\n', "tokenizer_of: expected none beside start"),
+        ("", "corpora = 3\n", "corpora: expected the name of a file; got 3"),
+    ],
+)
+def test_wrong_shared_corpora_and_models_are_refused(student, shared, line, expected, capsys):
+    (student.parent / "shared" / "toy.toml").write_text(shared, encoding="utf-8")
+    text = STUDENT.replace('corpora = "shared/toy.toml"\n', "") if line.startswith("corpora") else STUDENT
+    student.write_text(line + text, encoding="utf-8")
+    messages = run_here(capsys, "train", student, "--out", student.parent / "refused", status=2)
+    assert expected in messages.err

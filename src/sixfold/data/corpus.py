@@ -52,6 +52,7 @@ class Corpus:
     languages: tuple[str, str] = ("", "")  # codes, which may also be the names of JSON fields
     way: CorpusDirection = "both"  # that it is learned in
     tag: str = ""  # put before each source
+    tag_way: CorpusDirection = "both"  # the direction whose sources have the tag
 
     def __post_init__(self) -> None:
         if self.columns and len(self.files) == 2:
@@ -78,12 +79,14 @@ class Corpus:
         """Return the corpus of a recipe, whose files are relative to `folder`."""
         files = tuple(folder / file for file in config.files)
         name = config.name or uncompressed_name(files[0]).stem
-        return cls(name, files, config.weight, config.columns, languages, config.way, config.tag)
+        return cls(name, files, config.weight, config.columns, languages, config.way, config.tag, config.tag_way)
 
     @property
     def purpose(self) -> dict[str, str]:
         """Return the direction and the tag, or nothing for a corpus in both directions without a tag."""
-        return {} if (self.way, self.tag) == ("both", "") else {"way": self.way, "tag": self.tag}
+        if (self.way, self.tag) == ("both", ""):
+            return {}
+        return {"way": self.way, "tag": self.tag} | ({} if self.tag_way == "both" else {"tag_way": self.tag_way})
 
     @property
     def format(self) -> str:

@@ -63,7 +63,7 @@ def map_in_order(
     try:
         pending: deque[tuple[Item, Future[Result]]] = deque()
         for item in items:
-            with without_fork_warning():
+            with forking():
                 pending.append((item, pool.submit(_call, item)))
             if len(pending) > ITEMS_AHEAD * processes:
                 first, future = pending.popleft()
@@ -86,15 +86,27 @@ def prepare_child(parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _signals())
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 
 @contextmanager
-def without_fork_warning() -> Iterator[None]:
-    """Ignore Python's warning about forks beside threads: the functions of this package use no lock of theirs."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        yield
+def forking() -> Iterator[None]:
+    """Hold signals back while a process is forked, so that none reaches the child before `prepare_child`.
+
+    Python's warning about forks beside threads is ignored: the functions of this package use no lock of other threads.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _signals())
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _signals() -> set[signal.Signals]:
+    return {signal.SIGINT, signal.SIGHUP, signal.SIGTERM}
 
 
 def _end_with(parent: int) -> None:

@@ -29,7 +29,7 @@ from sixfold.model.precision import autocast, compute_type_on
 from sixfold.model.stepper import translation_stepper
 from sixfold.model.transformer import EncoderDecoder
 from sixfold.modelfile import Shortlist
-from sixfold.recipe import set_name
+from sixfold.recipe import CorpusDirection, set_name
 from sixfold.tasks.loss import TokenLoss, chunked_cross_entropy
 from sixfold.tasks.task import Batch, Processes, Validation, lay_out, pad
 from sixfold.text.tokenizer import Tokenizer
@@ -115,9 +115,10 @@ class TranslationTask:
 
     def _both_directions(self, store: TokenStore, tokenizer: Tokenizer) -> list[Part]:
         """Return every corpus in the directions that it is good for; a tag says what to translate into."""
+        directions: tuple[tuple[tuple[str, ...], CorpusDirection, str], ...]
         directions = ((FORWARD, "forward", self.languages[1]), (BACKWARD, "back", self.languages[0]))
         parts = [
-            Part(number, columns, ((tokenizer.tag(language), *origin_tags(tokenizer, corpus)), ()))
+            Part(number, columns, ((tokenizer.tag(language), *origin_tags(tokenizer, corpus, way)), ()))
             for columns, way, language in directions
             for number, corpus in enumerate(store.corpora)
             if corpus.way in ("both", way)
@@ -132,7 +133,7 @@ class TranslationTask:
         """Return the corpora for the direction from source to target, tagged where the tokeniser has the tags."""
         language = tokenizer.tag_prefix(self.languages[1])
         parts = [
-            Part(number, FORWARD, (language + origin_tags(tokenizer, corpus), ()))
+            Part(number, FORWARD, (language + origin_tags(tokenizer, corpus, "forward"), ()))
             for number, corpus in enumerate(store.corpora)
             if corpus.way != "back"
         ]
@@ -196,9 +197,9 @@ class TranslationTask:
         return learned if start is None else shortlist.merge(start, learned)
 
 
-def origin_tags(tokenizer: Tokenizer, corpus: Corpus) -> tuple[int, ...]:
-    """Return the tag that says where a corpus comes from, such as "bt" for back-translations."""
-    return (tokenizer.tag(corpus.tag),) if corpus.tag else ()
+def origin_tags(tokenizer: Tokenizer, corpus: Corpus, way: CorpusDirection) -> tuple[int, ...]:
+    """Return the tag of a corpus in this direction, such as "bt" for back-translations, or nothing if it has none."""
+    return (tokenizer.tag(corpus.tag),) if corpus.tag and corpus.tag_way in ("both", way) else ()
 
 
 def append(text: Ragged, token: int) -> Ragged:

@@ -15,7 +15,7 @@ from sixfold.config import to_dict, to_toml
 from sixfold.data.cleaned import Digests
 from sixfold.errors import ConfigError
 from sixfold.model.precision import library_settings
-from sixfold.modelfile import ModelFile, Shortlist
+from sixfold.modelfile import ModelFile
 from sixfold.recipe import Recipe, changed, of_files
 from sixfold.reports import page, run_record
 from sixfold.reports.training import training_page
@@ -35,7 +35,8 @@ from sixfold.training.run_folder import (
     write_json,
 )
 from sixfold.training.session import TrainingInputs, TrainingSession
-from sixfold.training.translation_inputs import Sources
+from sixfold.training.shortlist_learner import ShortlistLearner
+from sixfold.training.translation_inputs import RecipeModels, Sources
 
 
 @dataclass(frozen=True)
@@ -119,15 +120,18 @@ def run(
     """Start a run in `out`, or go on with the one that is there."""
     with ExitStack() as stack:
         group.on_leader(lambda: stack.enter_context(claim(out)))
-        start = modelfile.load(data / recipe.start) if recipe.start else None
+        models = RecipeModels.load(recipe, data)
         run_file, sources, inputs = group.leader_first(
-            lambda: prepare(recipe, data, out, device, display, start),
+            lambda: prepare(recipe, data, out, device, display, models),
             pack,
-            lambda packed: unpack(packed, out, device, start),
+            lambda packed: unpack(packed, out, device, models.start),
         )
         if inputs is None:
             display.say(f"{out}: this run has ended")
             return Outcome(out / "model.safetensors", run_file["step"], run_file["scores"])
+        shortlist = ShortlistLearner(inputs, out) if group.is_leader else None
+        if shortlist is not None:
+            stack.enter_context(shortlist.beside_training(device))
         stack.enter_context(library_settings(inputs.config.training.precision, device))
         session = TrainingSession(inputs, out, device, display, group)
         session.train()
@@ -135,7 +139,7 @@ def run(
             display.say(f"stopped at step {session.state.step:,}; the same command goes on from there")
             return Outcome(None, session.state.step, {})
         try:
-            scores = finish(session)
+            scores = finish(session, shortlist)
         except Stopped:
             display.say("stopped while scoring; the same command scores again")
             return Outcome(None, session.state.step, {})
@@ -148,14 +152,13 @@ def run(
 
 
 def prepare(
-    recipe: Recipe, data: Path, out: Path, device: torch.device, display: Display, start: ModelFile | None
+    recipe: Recipe, data: Path, out: Path, device: torch.device, display: Display, models: RecipeModels
 ) -> PreparedRun:
     """Do all that comes before the first step. Only the leader does it, and only here are the corpora read."""
-    sources = translation_inputs.find(recipe, data, languages_of(start))
-    checksum = start.checksum if start else ""
+    sources = translation_inputs.find(recipe, data, languages_of(models.start))
     run_file, is_longer = read_run_file(out), False
     if run_file:
-        settings = run_settings(recipe, sources, Digests(out / "data"), checksum)
+        settings = run_settings(recipe, sources, Digests(out / "data"), models)
         refuse_changes(out, run_file, settings)
         is_longer = steps_set(settings) > steps_recorded(run_file)
     else:
@@ -163,10 +166,10 @@ def prepare(
     translation_inputs.check(recipe.config)
     if run_file.get("finished") and not is_longer and (out / "model.safetensors").exists():
         return PreparedRun(run_file, sources, None)
-    inputs = translation_inputs.prepare_inputs(recipe, sources, out, run_file, device, display, start)
+    inputs = translation_inputs.prepare_inputs(recipe, sources, out, run_file, device, display, models)
     run_file = {
         # Cleaning has made the digests of a new run's corpora while it read them.
-        "asked": run_settings(recipe, sources, Digests(out / "data"), checksum),
+        "asked": run_settings(recipe, sources, Digests(out / "data"), models),
         "config": to_dict(inputs.config),
         "tokens": inputs.examples.store.key,
         "preset": run_file.get("preset", inputs.preset),
@@ -209,8 +212,8 @@ def choose_device(name: str) -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() and name != "cpu" else "cpu")
 
 
-def finish(session: TrainingSession) -> dict[str, dict[str, Any]]:
-    """Score the best model as it will be used, and write it as model.safetensors."""
+def finish(session: TrainingSession, shortlist: ShortlistLearner | None) -> dict[str, dict[str, Any]]:
+    """Score the best model as it will be used, and write it as model.safetensors. Only the leader has a shortlist."""
     session.group.barrier()  # the leader may still be writing the best model
     display, start = session.display, session.inputs.start
     before: dict[str, dict[str, Any]] = {}
@@ -233,10 +236,9 @@ def finish(session: TrainingSession) -> dict[str, dict[str, Any]]:
         card |= {"scores_before": before}
         for line in score_table(before, scores):
             display.say(line)
-    if session.group.is_leader:
-        shortlist = learn_shortlist(session)
+    if shortlist is not None:
         path = session.out / "model.safetensors"
-        modelfile.save(path, best.config, best.weights(), best.tokenizer, card, shortlist=shortlist)
+        modelfile.save(path, best.config, best.weights(), best.tokenizer, card, shortlist=shortlist.result(display))
     return scores
 
 
@@ -245,13 +247,3 @@ def final_score(session: TrainingSession, test_set: Any) -> tuple[dict[str, Any]
     scores, line, outputs = session.validator.final_score(test_set)
     session.display.say(line)
     return scores, outputs
-
-
-def learn_shortlist(session: TrainingSession) -> Shortlist | None:
-    """Learn the shortlist that makes the model fast on a CPU, if the task has one."""
-    shape, examples, start = session.shape, session.inputs.examples, session.inputs.start
-    work = session.task.shortlist_work(examples, shape.vocab)
-    if not work:
-        return None
-    with session.display.reading("learning a shortlist", work) as advance:
-        return session.task.shortlist(examples, shape, start.shortlist if start else None, advance)

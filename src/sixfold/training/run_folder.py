@@ -11,10 +11,10 @@ from sixfold import configfile, files
 from sixfold.data.cleaned import Digests
 from sixfold.errors import ConfigError, DataError
 from sixfold.recipe import Recipe
-from sixfold.training.translation_inputs import Sources
+from sixfold.training.translation_inputs import MODEL_PURPOSES, RecipeModels, Sources
 
 
-def run_settings(recipe: Recipe, sources: Sources, digests: Digests, start: str = "") -> dict[str, Any]:
+def run_settings(recipe: Recipe, sources: Sources, digests: Digests, models: RecipeModels) -> dict[str, Any]:
     """Return what a later start must agree with: the user's settings and digests of the files."""
     corpora = {
         f"{kind} {number} ({corpus.name})": [
@@ -26,8 +26,7 @@ def run_settings(recipe: Recipe, sources: Sources, digests: Digests, start: str 
         for kind, some in (("train", sources.train), ("dev", sources.dev), ("test", sources.test))
         for number, corpus in enumerate(some, start=1)
     }
-    if start:
-        corpora["to start from"] = [start]
+    corpora |= {purpose: [checksum] for purpose, checksum in models.checksums().items()}
     languages = dict(zip(("source", "target"), sources.languages, strict=True))
     return json.loads(json.dumps({"settings": recipe.settings, "corpora": corpora, "languages": languages}))
 
@@ -95,7 +94,7 @@ def difference(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     differences = configfile.changes(old, new)
     for name in sorted(before["corpora"].keys() | now["corpora"].keys()):
         if before["corpora"].get(name) != now["corpora"].get(name):
-            differences.append(f"{'model' if name == 'to start from' else 'corpus'} {name} is another or has changed")
+            differences.append(f"{'model' if name in MODEL_PURPOSES else 'corpus'} {name} is another or has changed")
     return differences
 
 

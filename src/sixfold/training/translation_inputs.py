@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
-from sixfold import files
+from sixfold import files, modelfile
 from sixfold.config import Config, TokenizerConfig, from_dict
 from sixfold.configfile import require
 from sixfold.data.cleaned import CleanedCorpora, key_of
@@ -33,6 +33,8 @@ from sixfold.training.finetune import SAMPLE_PAIRS, languages_of, refuse_other_d
 from sixfold.training.preparation import Preparation
 from sixfold.training.session import TrainingInputs, is_compiled
 
+MODEL_PURPOSES = ("to start from", "to take the tokeniser from")
+
 
 @dataclass(frozen=True)
 class Sources:
@@ -42,6 +44,33 @@ class Sources:
     dev: tuple[Corpus, ...]
     test: tuple[Corpus, ...]
     languages: tuple[str, str]
+
+
+class RecipeModels(NamedTuple):
+    """The model files that a recipe names."""
+
+    start: ModelFile | None = None  # its weights and its tokeniser are used
+    tokenizer: ModelFile | None = None  # only its tokeniser is used
+
+    @classmethod
+    def load(cls, recipe: Recipe, folder: Path) -> RecipeModels:
+        """Open the files, which are relative to the data folder."""
+        start, tokenizer = (
+            modelfile.load(folder / name) if name else None for name in (recipe.start, recipe.tokenizer_of)
+        )
+        return cls(start, tokenizer)
+
+    @property
+    def tokenizer_owner(self) -> ModelFile | None:
+        """Return the model whose tokeniser is used, or None if one is learnt."""
+        return self.start or self.tokenizer
+
+    def checksums(self) -> dict[str, str]:
+        """Return the checksum of each file by its purpose."""
+        return {purpose: file.checksum for purpose, file in zip(MODEL_PURPOSES, self, strict=True) if file is not None}
+
+
+NO_MODELS = RecipeModels()
 
 
 def find(recipe: Recipe, folder: Path, start_languages: tuple[str, str] = ("", "")) -> Sources:
@@ -163,11 +192,12 @@ def prepare_inputs(
     recorded: Mapping[str, Any],
     device: torch.device,
     display: Display,
-    start: ModelFile | None = None,
+    models: RecipeModels = NO_MODELS,
 ) -> TrainingInputs:
     """Prepare the data, then choose the settings that follow from it; those `recorded` by an earlier start stay."""
+    start = models.start
     tests = tuple(read_set(corpus, sources.languages) for corpus in sources.test)
-    check_tags(recipe, sources, start)
+    check_tags(recipe, sources, models)
     is_forward = start is not None and not defaults.tune(recipe.settings, start.config).data.both_ways
     if start is not None and is_forward and not are_stated(recipe):
         refuse_other_direction(start, sources.languages)
@@ -180,6 +210,8 @@ def prepare_inputs(
         config = defaults.tune(recipe.settings, start.config)
     else:
         config = defaults.choose(recipe.settings, len(kept), device.type)
+    if models.tokenizer is not None:
+        config = replace(config, tokenizer=models.tokenizer.config.tokenizer)
     config = replace(config, tokenizer=with_tags(config.tokenizer, sources, config.data.both_ways))
     check(config)
     if config.training.lora and start is None:
@@ -193,7 +225,8 @@ def prepare_inputs(
     if config.data.both_ways:
         dev, tests = (tuple(way for dev_set in sets for way in dev_set.both_ways()) for sets in (dev, tests))
     excluded = {source for dev_set in (*dev, *tests) for source in dev_set.sources}
-    tokenizer = tokenizer_of(start) if start else preparation.learn_tokenizer(kept, excluded, config.tokenizer)
+    owner = models.tokenizer_owner
+    tokenizer = tokenizer_of(owner) if owner else preparation.learn_tokenizer(kept, excluded, config.tokenizer)
     # Both ways, a source of a dev set may be the target of a pair.
     excluded_columns = task.columns if config.data.both_ways else task.columns[:1]
     store = preparation.tokenize(
@@ -283,22 +316,25 @@ def check_sides(
             refuse_swapped(validator, corpus, sample, languages)
 
 
-def tokenizer_of(start: ModelFile) -> Tokenizer:
-    """Return the tokeniser of the model to start from: fine-tuning builds on what its weights know of each piece."""
-    if start.tokenizer is None:
-        raise ConfigError("the model to start from: expected one with a tokeniser; it has none")
-    return start.tokenizer
+def tokenizer_of(model: ModelFile) -> Tokenizer:
+    """Return the tokeniser of a model that the recipe names; raise ConfigError if it has none."""
+    if model.tokenizer is None:
+        raise ConfigError("the model of start or tokenizer_of: expected one with a tokeniser; it has none")
+    return model.tokenizer
 
 
-def check_tags(recipe: Recipe, sources: Sources, start: ModelFile | None) -> None:
-    """Check before hours of work that the model to start from has the tags that the corpora need."""
-    config = defaults.tune(recipe.settings, start.config) if start else recipe.config
+def check_tags(recipe: Recipe, sources: Sources, models: RecipeModels) -> None:
+    """Check before hours of work that a tokeniser that is not learnt has the tags that the corpora need."""
+    config = defaults.tune(recipe.settings, models.start.config) if models.start else recipe.config
     needed = with_tags(replace(config.tokenizer, tags=()), sources, config.data.both_ways).tags
-    missing = [tag for tag in needed if start is not None and tag not in tokenizer_of(start).tags]
+    if models.tokenizer_owner is None:
+        return
+    tags = tokenizer_of(models.tokenizer_owner).tags
+    missing = [tag for tag in needed if tag not in tags]
     if missing:
-        tags = ", ".join(tokenizer_of(start).tags) if start else ""
+        purpose = MODEL_PURPOSES[0 if models.start else 1]
         raise ConfigError(
-            f"data.both_ways or corpus.tag: expected tags of the model to start from ({tags or 'it has none'}); "
+            f"data.both_ways or corpus.tag: expected tags of the model {purpose} ({', '.join(tags) or 'it has none'}); "
             f"got {', '.join(missing)}"
         )
 
