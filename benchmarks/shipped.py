@@ -104,12 +104,13 @@ def main() -> None:
     parser.add_argument("--model", type=Path, help="default: the shipped model")
     parser.add_argument("--sets", nargs="*", default=list(SETS))
     parser.add_argument("--lines", type=int, default=10_000, help="of each set, at most")
+    parser.add_argument("--beam", type=int, default=4)
     parser.add_argument("--made-up", type=int, default=500, help="lines of each language")
     parser.add_argument("--guard", action="store_true", help="translate again what is obviously wrong")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--card", type=Path, help="scores as `sixfold pack --card` reads them")
     args = parser.parse_args()
-    options = TranslateOptions(beam=4, split=False, guard=args.guard)
+    options = TranslateOptions(beam=args.beam, split=False, guard=args.guard)
     results: dict[str, Any] = {"scores": {}, "faults": []}
     faults: Counter[str] = Counter()
     line_count = 0

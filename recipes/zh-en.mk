@@ -39,32 +39,56 @@ $(WORK)/bt/commonvoice.%: $(WORK)/zh-en/model.safetensors | $(LINKS)
 	xz --decompress --stdout $(WORK)/mono/commonvoice.$(FROM).xz > $(@D)/mono.$(FROM)
 	$(SIXFOLD) translate $(@D)/mono.$(FROM) --to $* --beam 1 --no-split --resume --model $< --output $@
 
-# The second generation: a larger teacher, trained on all corpora and on made/, then on text of one language that it has
-# translated itself. `make -f recipes/zh-en.mk DATA=DIR teacher` runs these rungs.
+# A teacher and a student: `make -f recipes/zh-en.mk DATA=DIR student`. The teacher learns from all corpora and from made/,
+# and translates monolingual text. The smaller student learns from the corpora and from these translations, and is packed.
+# TRANSLATE_FOR limits the time for translating, as `timeout` reads it (0: no limit); what is translated by then is used.
+# PARTS processes translate the text of a language at the same time, on one GPU.
 MADE := $(foreach name,noisy-zh noisy-en spans named counted,$(WORK)/made/$(name).tsv.xz)
-MONO_EN ?= enwiki_core openstax wikinews gum commonvoice
-MONO_ZH ?= zhwiki_core drcd cmrc2018 ud_gsd commonvoice
+MONO_EN ?= enwiki_core openstax wikinews gum factbook commonvoice simplewiki wikisplit
+MONO_ZH ?= zhwiki_core drcd cmrc2018 ud_gsd mlqa commonvoice zhwiki
+MONO_LINES ?= 0
+PARTS ?= 5
+TRANSLATE_FOR ?= 0
+TEACHER_OPTIONS ?=
+STUDENT_OPTIONS ?=
+PART_NUMBERS := $(shell seq 0 $$(($(PARTS) - 1)))
+TRANSLATED := $(WORK)/translated/from-en.tsv $(WORK)/translated/from-zh.tsv
 
-.PHONY: teacher
-teacher: $(WORK)/zh-en-teacher-2/model.safetensors
+.PHONY: teacher student
+teacher: $(WORK)/zh-en-teacher/model.safetensors
+student: $(WORK)/student.safetensors
 
 $(MADE) &: recipes/zh_en_corpora.py | $(LINKS)
 	$(PYTHON) $< $(DATA) --out $(WORK)/made
 	xz --force $(WORK)/made/*.tsv
 
-$(WORK)/zh-en-teacher/model.safetensors: $(MADE)
-$(WORK)/zh-en-teacher-2/model.safetensors: $(MADE) $(WORK)/bt/mono.zh $(WORK)/bt/mono.en
+$(WORK)/zh-en-teacher/model.safetensors: recipes/zh-en-teacher.toml recipes/corpora/zh-en.toml $(MADE) | $(LINKS)
+	$(SIXFOLD) train $< --data $(WORK) --output $(@D) $(TEACHER_OPTIONS)
+	test -e $@
 
-$(WORK)/bt/mono.en-original: | $(LINKS)
-	mkdir -p $(@D)
-	xz --decompress --stdout $(MONO_EN:%=$(WORK)/mono/%.en.xz) > $@
-$(WORK)/bt/mono.zh-original: | $(LINKS)
-	mkdir -p $(@D)
-	xz --decompress --stdout $(MONO_ZH:%=$(WORK)/mono/%.zh.xz) > $@
-$(WORK)/bt/mono.zh: $(WORK)/bt/mono.en-original $(WORK)/zh-en-teacher/model.safetensors
-	$(SIXFOLD) translate $< --to zh --beam 1 --no-split --no-guard --resume --model $(word 2,$^) --output $@
-$(WORK)/bt/mono.en: $(WORK)/bt/mono.zh-original $(WORK)/zh-en-teacher/model.safetensors
-	$(SIXFOLD) translate $< --to en --beam 1 --no-split --no-guard --resume --model $(word 2,$^) --output $@
+$(WORK)/translated/original.en.0: CORPORA_OF = $(MONO_EN)
+$(WORK)/translated/original.zh.0: CORPORA_OF = $(MONO_ZH)
+$(WORK)/translated/original.%.0: recipes/zh_en_mono.py | $(LINKS)
+	$(PYTHON) $< parts $(DATA) --language $* --corpora $(CORPORA_OF) --parts $(PARTS) --lines $(MONO_LINES) --out $(@D)
+
+$(WORK)/translated/from-en.tsv: TO = zh
+$(WORK)/translated/from-zh.tsv: TO = en
+$(TRANSLATED): $(WORK)/translated/from-%.tsv: $(WORK)/translated/original.%.0 $(WORK)/zh-en-teacher/model.safetensors
+	for part in $(PART_NUMBERS); do \
+	  { test -e $(@D)/translated.$*.$$part || timeout --kill-after 20 $(TRANSLATE_FOR) \
+	      $(SIXFOLD) translate $(@D)/original.$*.$$part --to $(TO) --format text --beam 1 --no-split --no-guard --resume \
+	      --model $(word 2,$^) --output $(@D)/translated.$*.$$part; \
+	    $(PYTHON) recipes/zh_en_mono.py pairs $(@D) --language $* --part $$part; } & \
+	done; wait
+	cat $(PART_NUMBERS:%=$(@D)/from-$*.%.tsv) > $@
+	test -s $@
+
+$(WORK)/zh-en-student/model.safetensors: recipes/zh-en-student.toml recipes/corpora/zh-en.toml $(MADE) $(TRANSLATED)
+	$(SIXFOLD) train $< --data $(WORK) --output $(@D) $(STUDENT_OPTIONS)
+	test -e $@
+
+$(WORK)/student.safetensors: $(WORK)/zh-en-student/model.safetensors
+	$(SIXFOLD) pack $< --output $@
 
 $(LINKS): $(WORK)/%:
 	@test -d '$(DATA)/$*' || { echo 'DATA: expected a folder with $*/ in it; got "$(DATA)"' >&2; exit 2; }

@@ -349,7 +349,7 @@ def main() -> None:
         phrases = list(read(args.data, ["phrases", "written"]))  # short ones are what people type without care
         write(args.out / f"noisy-{language}.tsv", noisy([*some, *phrases], side, chance))
     words = lexicon(read(args.data, ["cedict", *NAMES]))
-    some, chance = sample([*general, *chance.sample(technical, len(general) // 2)], "spans")
+    some, chance = sample([*general, *chance.sample(technical, min(len(technical), len(general) // 2))], "spans")
     write(args.out / "spans.tsv", filter(None, (with_spans(pair, words, chance) for pair in some)))
     people = [pair for pair in read(args.data, ["full_names"]) if "·" in pair[0] and " " in pair[1]]
     kinds = (people, list(read(args.data, ["places"])))

@@ -292,7 +292,7 @@ def test_every_recipe_can_be_read():
         "zh-en-2.toml",
         "zh-en-3.toml",
         "zh-en-base.toml",
-        "zh-en-teacher-2.toml",
+        "zh-en-student.toml",
         "zh-en-teacher.toml",
         "zh-en.toml",
     ]

@@ -17,7 +17,7 @@ import typer
 
 from sixfold import files, modelfile
 from sixfold.cli.options import MODELS_HELP, Command
-from sixfold.cli.translate_lines import LineReader, PartialOutput, TranslationJob, file_size, progress
+from sixfold.cli.translate_lines import MAX_WINDOW, LineReader, PartialOutput, TranslationJob, file_size, progress
 from sixfold.config import Compute
 from sixfold.errors import ConfigError, DataError, RequestError, SixfoldError
 from sixfold.text.encodings import SAMPLE_BYTES, check_utf8
@@ -34,7 +34,7 @@ from sixfold.translation.line_translator import (
     strict_error,
 )
 from sixfold.translation.line_translator import warning_lines as warnings_of
-from sixfold.translation.loading import Device, find_model, shipped_models
+from sixfold.translation.loading import Device, choose_device, find_model, shipped_models
 from sixfold.translation.memory import TranslationMemory
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.result import Translation
@@ -381,7 +381,8 @@ def translate_file(options: CommandOptions, path: Path) -> None:
         try:
             with progress(size, is_shown) as advance, output as out:
                 job.done = partial.lines if partial else 0
-                job.run(LineReader(descriptor, display_name(path), job.done), out, advance)
+                max_window = MAX_WINDOW[choose_device(options.device or "auto").partition(":")[0]]
+                job.run(LineReader(descriptor, display_name(path), job.done, max_window), out, advance)
         except KeyboardInterrupt:
             if partial is not None:
                 print(

@@ -23,17 +23,22 @@ from sixfold.translation.line_translator import LineTranslator, byte_order_mark,
 from sixfold.translation.result import Translation
 
 CHUNK_BYTES = 1 << 16
-READ_AHEAD_BYTES = 1 << 20
-FIRST_WINDOW, MAX_WINDOW = 16, 1024  # lines translated together; few at first, so that the first output comes soon
-MAX_WINDOW_BYTES = 1 << 18  # if lines are long
+FIRST_WINDOW = 16  # lines translated together at first, so that the first output comes soon
+MAX_WINDOW = {"cpu": 1024, "cuda": 8192}  # later; a GPU decodes hundreds of sentences of similar length at once
+BYTES_PER_LINE = 256  # a window of longer lines has fewer of them
+WINDOWS_AHEAD = 4  # that are read ahead
 
 
 class LineReader:
-    """Reads the lines of a file or pipe in a thread, up to `READ_AHEAD_BYTES` ahead. Lines keep their line feeds."""
+    """Reads the lines of a file or pipe in a thread, a few windows ahead. Lines keep their line feeds."""
 
-    def __init__(self, descriptor: int, name: str, skip: int = 0) -> None:
-        """Start reading. `name` is the input's name in messages; the first `skip` lines are left out."""
+    def __init__(self, descriptor: int, name: str, skip: int = 0, max_window: int = MAX_WINDOW["cpu"]) -> None:
+        """Start reading. `name` is the input's name in messages; the first `skip` lines are left out.
+
+        `max_window` is the largest number of lines that are translated together.
+        """
         self.name = name
+        self.max_window = max_window
         self.skipped = [0, 0]  # lines and bytes that were left out so far
         self._skip = skip
         self._descriptor = descriptor
@@ -52,7 +57,7 @@ class LineReader:
         limit = FIRST_WINDOW
         while window := self._take(limit):
             yield window
-            limit = min(2 * limit, MAX_WINDOW)
+            limit = min(2 * limit, self.max_window)
         if self._error is not None:
             raise self._error
 
@@ -60,7 +65,7 @@ class LineReader:
         with self._changed:
             self._changed.wait_for(lambda: self._lines or self._ended)
             window: list[bytes] = []
-            free_bytes = MAX_WINDOW_BYTES
+            free_bytes = BYTES_PER_LINE * self.max_window
             while self._lines and len(window) < limit and (not window or len(self._lines[0]) <= free_bytes):
                 window.append(self._lines.popleft())
                 free_bytes -= len(window[-1])
@@ -96,7 +101,7 @@ class LineReader:
         self.skipped[0] += skipped
         self.skipped[1] += sum(map(len, lines[:skipped]))
         with self._changed:
-            self._changed.wait_for(lambda: self._bytes < READ_AHEAD_BYTES)
+            self._changed.wait_for(lambda: self._bytes < WINDOWS_AHEAD * BYTES_PER_LINE * self.max_window)
             self._lines.extend(lines[skipped:])
             self._bytes += sum(map(len, lines[skipped:]))
             self._changed.notify_all()
@@ -208,7 +213,7 @@ def count_complete_lines(path: Path) -> tuple[int, int]:
     """Return how many lines end in a line feed, and their size in bytes."""
     lines = end = position = 0
     with path.open("rb") as file:
-        while chunk := file.read(READ_AHEAD_BYTES):
+        while chunk := file.read(CHUNK_BYTES):
             lines += chunk.count(b"\n")
             if b"\n" in chunk:
                 end = position + chunk.rindex(b"\n") + 1
