@@ -104,21 +104,21 @@ def main() -> None:
         "heads of the card, at the other step": attention(replace(chosen, reads_token=not chosen.reads_token), True),
         "heads of the card, with shares of columns": attention(chosen, True),
     }
-    found: dict[str, list[frozenset[tuple[int, int]]]] = {name: [] for name in methods}
+    links_by_method: dict[str, list[frozenset[tuple[int, int]]]] = {name: [] for name in methods}
     with Translator(file, "cpu", threads=1) as translator:
         for each in marked:
             trace = trace_pair(translator.direction(each.source, *each.languages), each.source, each.target)
             for name, weights in methods.items():
-                found[name].append(links(trace, each, weights(trace)))
+                links_by_method[name].append(links(trace, each, weights(trace)))
         details = []
         for each in marked:
             translation = translator.score(each.source, each.target, *each.languages)
             details.append(each.links((link.target, link.source) for link in translation.alignment))
-        found["details of the int8 engine"] = details
+        links_by_method["details of the int8 engine"] = details
         costs = measure_costs(file, translator, marked)
     directions = sorted({each.languages for each in marked})
     print(f"| | all | {' | '.join('→'.join(pair) for pair in directions)} |\n|{'---|' * (2 + len(directions))}")
-    for name, linked in found.items():
+    for name, linked in links_by_method.items():
         rates = [alignment_error_rate(zip(marked, linked, strict=True))]
         for pair in directions:
             rates.append(alignment_error_rate(e for e in zip(marked, linked, strict=True) if e[0].languages == pair))

@@ -114,8 +114,8 @@ def plant(good: list[Row], chance: random.Random) -> tuple[list[Row], dict[int, 
     order = iter(chance.sample(range(len(good)), len(good)))
     planted: dict[int, str] = {}
     shuffled = list(islice(order, number))
-    for row, other in zip(shuffled, shuffled[1:] + shuffled[:1], strict=True):
-        bad[row] = (good[row][0], good[other][1])
+    for row, next_row in zip(shuffled, shuffled[1:] + shuffled[:1], strict=True):
+        bad[row] = (good[row][0], good[next_row][1])
         planted[row] = "shuffled"
     for fault in ("duplicate", "near-duplicate"):
         for row in islice((row for row in order if len(good[row][1]) >= 60), number):
@@ -180,8 +180,8 @@ def shuffled(data: Path) -> None:
         for share in (0.0, 0.05, 0.2, 0.4):
             pairs = list(good)
             chosen = random.Random(1).sample(range(len(good)), int(share * len(good)))
-            for row, other in zip(chosen, chosen[1:] + chosen[:1], strict=True):
-                pairs[row] = (good[row][0], good[other][1])
+            for row, next_row in zip(chosen, chosen[1:] + chosen[:1], strict=True):
+                pairs[row] = (good[row][0], good[next_row][1])
             result = audit(pairs, [], languages)
             flagged = {line - 1 for line in result.findings["misaligned"].lines}
             recall = f"{len(flagged & set(chosen)) / len(chosen):.1%}" if chosen else ""

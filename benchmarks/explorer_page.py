@@ -169,8 +169,8 @@ def drawing_times(page: Page, tokens: int) -> dict[str, float]:
 
 def sentence(clauses: int, number: int) -> str:
     """Return a sentence with this number of clauses; each `number` gives a different one."""
-    places = range(number, number + clauses)
-    return "When the summer comes, " + ", and ".join(CLAUSE.format(NUMBERS[each % 12]) for each in places) + "."
+    indices = range(number, number + clauses)
+    return "When the summer comes, " + ", and ".join(CLAUSE.format(NUMBERS[each % 12]) for each in indices) + "."
 
 
 def median(runs: list[dict[str, float]], name: str) -> float:

@@ -48,8 +48,8 @@ def doubled(_source: str, target: str, _rng: random.Random, language: str) -> st
 
 def cut(_source: str, target: str, _rng: random.Random, language: str) -> str | None:
     units = words(target, language)
-    kept = units[: len(units) // 2]
-    return SEPARATORS[language].join(kept).rstrip(",，") if len(units) >= 8 else None
+    first_half = units[: len(units) // 2]
+    return SEPARATORS[language].join(first_half).rstrip(",，") if len(units) >= 8 else None
 
 
 def copied(source: str, _target: str, _rng: random.Random, _language: str) -> str | None:
@@ -126,7 +126,7 @@ def main() -> None:
         for language in ("zh", "en")
     }
     planted: Counter[tuple[str, str]] = Counter()
-    found: Counter[tuple[str, str]] = Counter()
+    detected: Counter[tuple[str, str]] = Counter()
     alarms: dict[str, list[tuple[str, str, str]]] = {}
     lines: Counter[str] = Counter()
     bad: Counter[str] = Counter()
@@ -151,14 +151,14 @@ def main() -> None:
                     if translation is not None:
                         text = f"{source} {{user_name}}" if kind == "a placeholder lost" else source
                         planted[kind, direction] += 1
-                        is_found = bool(find_faults(text, translation, languages))
-                        found[kind, direction] += is_found
-                        if args.missed == kind and not is_found:
+                        is_detected = bool(find_faults(text, translation, languages))
+                        detected[kind, direction] += is_detected
+                        if args.missed == kind and not is_detected:
                             print(f"  missed, {direction}: {text} → {translation}")
     for kind in PLANTS:
         cells = []
         for direction in ("zh→en", "en→zh"):
-            count, total = found[kind, direction], planted[kind, direction]
+            count, total = detected[kind, direction], planted[kind, direction]
             cells.append(f"{count:5} of {total:5} {count / max(1, total):7.1%}")
         print(f"{kind:28} {'   '.join(cells)}")
     for each in SETS:

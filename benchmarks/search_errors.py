@@ -99,24 +99,24 @@ def results(direction: Direction, lines: Sequence[str], name: str, path: Path) -
     """Return the translations of all lines by one search; those in the file `path` are not searched for again."""
     if SEARCHES[name].adaptive:  # its rules may have changed since then
         path.unlink(missing_ok=True)
-    found = [ScoredTarget(*each) for each in json.loads(path.read_text(encoding="utf-8"))] if path.exists() else []
-    while len(found) < len(lines):
-        some = lines[len(found) : len(found) + BLOCK]
-        found += score_again(direction, some, search(direction, some, SEARCHES[name]))
+    targets = [ScoredTarget(*each) for each in json.loads(path.read_text(encoding="utf-8"))] if path.exists() else []
+    while len(targets) < len(lines):
+        some = lines[len(targets) : len(targets) + BLOCK]
+        targets += score_again(direction, some, search(direction, some, SEARCHES[name]))
         path.parent.mkdir(parents=True, exist_ok=True)
         building = path.with_suffix(".building")
-        building.write_text(json.dumps(found), encoding="utf-8")
+        building.write_text(json.dumps(targets), encoding="utf-8")
         building.replace(path)
-    return found[: len(lines)]
+    return targets[: len(lines)]
 
 
 def read(path: Path, lines: int) -> list[str]:
     return path.read_text(encoding="utf-8").split("\n")[:-1][:lines]
 
 
-def errors(found: Sequence[ScoredTarget], best: Sequence[float]) -> list[float]:
+def errors(targets: Sequence[ScoredTarget], best: Sequence[float]) -> list[float]:
     """Return by how much the score of each search error is below the best score."""
-    gaps = [top - each.score for each, top in zip(found, best, strict=True)]
+    gaps = [top - each.score for each, top in zip(targets, best, strict=True)]
     return [gap for gap in gaps if gap > MARGIN]
 
 
@@ -157,12 +157,12 @@ def main() -> None:
                 lines, references = (
                     read(args.data / "dev" / f"{each}.{side}", args.lines) for side in (source, target)
                 )
-                found = {
+                targets_by_search = {
                     name: results(direction, lines, name, folder / f"{each}.{source}-{target}.{name}.json")
                     for name in searches
                 }
-                best = [max(each.score for each in line) for line in zip(*found.values(), strict=True)]
-                for name, targets in found.items():
+                best = [max(each.score for each in line) for line in zip(*targets_by_search.values(), strict=True)]
+                for name, targets in targets_by_search.items():
                     missed = errors(targets, best)
                     texts = [direction.decode_target(each.tokens) for each in targets]
                     bleu = score(texts, references, target).bleu
