@@ -35,18 +35,18 @@ class Turned:
     def translate(self, text, *_):
         if self.same:
             return Translation(text, text, 0.0, self.languages)
-        found = list(re.finditer(r"\S+", text))
-        said, links = "", []
-        for match in reversed(found):
-            said += " " if said else ""
+        words = list(re.finditer(r"\S+", text))
+        translation, links = "", []
+        for match in reversed(words):
+            translation += " " if translation else ""
             word = match[0] if any(atom in match[0] for atom in ATOMS) or "`" in match[0] else match[0].upper()
-            links.append(Link((len(said), len(said) + len(word)), match.span(), 1.0))
-            said += word
+            links.append(Link((len(translation), len(translation) + len(word)), match.span(), 1.0))
+            translation += word
         before = text[: len(text) - len(text.lstrip())]
         links = [link._replace(target=(link.target[0] + len(before), link.target[1] + len(before))) for link in links]
         behind = text[len(text.rstrip()) :] if text.strip() else ""
         return Translation(
-            text, before + said + behind, 0.0, self.languages, _explain=lambda: Details((), tuple(links))
+            text, before + translation + behind, 0.0, self.languages, _explain=lambda: Details((), tuple(links))
         )
 
     def translate_batch(self, texts, *_):
@@ -213,8 +213,8 @@ class Tags(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
-        kept = [(name, value) for name, value in attrs if name not in ("alt", "title")]
-        self.seen.append((tag, str(kept)))
+        attributes = [(name, value) for name, value in attrs if name not in ("alt", "title")]
+        self.seen.append((tag, str(attributes)))
 
     def handle_endtag(self, tag):
         self.seen.append(("/" + tag, ""))
@@ -228,14 +228,14 @@ def shape(value):
 
 def blocks(text):
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-    found = []
+    elements = []
     for token in parser.parse(text):
-        found.append((token.type, token.tag, token.content if token.type in ("fence", "code_block") else ""))
+        elements.append((token.type, token.tag, token.content if token.type in ("fence", "code_block") else ""))
         inside = [child for child in token.children or [] if child.type not in ("text", "softbreak", "text_special")]
-        found.append(
+        elements.append(
             Counter((child.type, str(child.attrs.get("href", child.attrs.get("src", "")))) for child in inside)
         )
-    return found
+    return elements
 
 
 def structure(form, data):

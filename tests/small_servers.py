@@ -53,10 +53,10 @@ class Server:
             body, headers = json.dumps(body).encode(), {"Content-Type": "application/json", **(headers or {})}
         request = urllib.request.Request(self.url + path, body, headers or {}, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=timeout) as answer:
-                return answer.status, answer.headers, read(answer)
-        except urllib.error.HTTPError as answer:
-            return answer.code, answer.headers, read(answer)
+            with urllib.request.urlopen(request, timeout=timeout) as response:
+                return response.status, response.headers, read(response)
+        except urllib.error.HTTPError as response:
+            return response.code, response.headers, read(response)
 
     def memory(self):
         """Return the resident memory in bytes."""
@@ -77,9 +77,9 @@ class Server:
         self._config.close()
 
 
-def read(answer):
-    data = answer.read()
-    kind = answer.headers.get("Content-Type", "")
+def read(response):
+    data = response.read()
+    kind = response.headers.get("Content-Type", "")
     return json.loads(data) if kind.startswith("application/json") else data
 
 
@@ -113,6 +113,6 @@ def multipart(name, data, **fields):
 def until(condition, seconds=20):
     """Wait until a condition that another process fulfils is true."""
     end = time.monotonic() + seconds
-    while not (found := condition()) and time.monotonic() < end:
+    while not (value := condition()) and time.monotonic() < end:
         time.sleep(0.05)
-    return found
+    return value

@@ -65,10 +65,10 @@ def save_models(folder):
     torch.set_num_threads(threads)
     for name in NAMES:
         source, target = ("zh", "en") if name == "tagged" else name.split("-")
-        its = tokenizer if name == "tagged" else Tokenizer(tokenizer.rust, tokenizer.algorithm)
-        its_config = replace(config, data=DataConfig(both_ways=name == "tagged"))
+        model_tokenizer = tokenizer if name == "tagged" else Tokenizer(tokenizer.rust, tokenizer.algorithm)
+        model_config = replace(config, data=DataConfig(both_ways=name == "tagged"))
         card = {"languages": {"source": source, "target": target}}
-        modelfile.save(folder / f"{name}.safetensors", its_config, weights, its, card)
+        modelfile.save(folder / f"{name}.safetensors", model_config, weights, model_tokenizer, card)
 
 
 def shared_models(factory):

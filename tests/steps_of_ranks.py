@@ -1,4 +1,7 @@
-"""Some steps on ragged batches by as many processes as it is told; the weights go to the files that are named."""
+"""Train for a few steps on ragged batches in several processes, and write the weights to files.
+
+Usage: python steps_of_ranks.py PROCESSES FILE FILE FILE
+"""
 
 import os
 import sys
@@ -29,7 +32,7 @@ SHAPE = replace(
 
 
 def make(group, sharded=False, packed=False):
-    """The model, and what it was trained on: pairs of each step, as this process saw them."""
+    """Return the trained weights, and the number of tokens of each step in this process."""
     config = TrainingConfig(steps=STEPS, warmup=2, learning_rate=1e-2, sharded=sharded)
     examples = make_examples([(n % 30 + 1, n % 23 + 2) for n in range(141)])
     plan = BatchPlan(130, 4, 1, group.rank, group.ranks, packed=packed)
@@ -46,9 +49,9 @@ def make(group, sharded=False, packed=False):
 
 
 def work(rank, ranks, port, files):
-    """What torchrun tells its processes, and that it keeps the meeting point itself."""
-    told = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": ranks, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    os.environ |= {name: str(value) for name, value in told.items()} | {"TORCHELASTIC_USE_AGENT_STORE": "True"}
+    """Train in one process. Its environment is that of torchrun, which hosts the rendezvous store itself."""
+    variables = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": ranks, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    os.environ |= {name: str(value) for name, value in variables.items()} | {"TORCHELASTIC_USE_AGENT_STORE": "True"}
     with process_group(torch.device("cpu")) as group:
         for path, sharded, packed in zip(files, (False, True, False), (False, False, True), strict=True):
             weights, _ = make(group, sharded, packed)

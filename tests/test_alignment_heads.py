@@ -54,15 +54,15 @@ def test_a_token_is_aligned_at_the_step_that_writes_or_reads_it():
 
 def test_a_source_token_that_all_look_at_is_the_origin_of_none():
     weights = np.array([[0.4, 0.6, 0], [0, 0.6, 0.4], [0, 0.6, 0], [0, 0, 0]], np.float32)
-    found = align(weights, [True] * 3)
-    np.testing.assert_allclose(found.sum(axis=1), [1, 1, 1, 0], atol=1e-6)
-    assert found[:3].argmax(axis=1).tolist() == [0, 2, 1]
+    alignment = align(weights, [True] * 3)
+    np.testing.assert_allclose(alignment.sum(axis=1), [1, 1, 1, 0], atol=1e-6)
+    assert alignment[:3].argmax(axis=1).tolist() == [0, 2, 1]
 
 
 def test_a_source_token_without_text_has_no_share():
-    found = align(np.array([[0.55, 0.05, 0.4]], np.float32), [False, True, True])
-    assert found[0].argmax() == 2
-    assert found[0, 0] == 0
+    alignment = align(np.array([[0.55, 0.05, 0.4]], np.float32), [False, True, True])
+    assert alignment[0].argmax() == 2
+    assert alignment[0, 0] == 0
 
 
 def test_words_have_the_mean_of_their_rows_and_the_sum_of_their_columns():

@@ -184,8 +184,8 @@ def test_the_architecture_page_names_files_that_exist():
     hand_written = text.partition("<!-- tree")[0] + text.partition("<!-- end of tree -->")[2]
     names = {name.rstrip("/") for name in re.findall(r"`([a-z_0-9/]+(?:\.py|/))`", hand_written)}
     assert len(names) > 20
-    places = (ROOT, ROOT / "src" / "sixfold")
-    assert [name for name in sorted(names) if not any((place / name).exists() for place in places)] == []
+    folders = (ROOT, ROOT / "src" / "sixfold")
+    assert [name for name in sorted(names) if not any((folder / name).exists() for folder in folders)] == []
 
 
 @pytest.fixture
@@ -209,8 +209,8 @@ def test_the_commands_of_the_training_guide_do_what_they_say(follow, tmp_path):
 
 def test_the_commands_and_the_python_of_the_translating_guide_do_what_they_say(follow, tmp_path, monkeypatch, capsys):
     folder = follow("docs/guides/translating.md", tmp_path / "guide")
-    said = "Machine learning is interesting\n\nWe need mathematics\n"
-    assert (folder / "letter.en").read_text(encoding="utf-8") == said
+    translation = "Machine learning is interesting\n\nWe need mathematics\n"
+    assert (folder / "letter.en").read_text(encoding="utf-8") == translation
     monkeypatch.chdir(folder)
     text = (ROOT / "docs/guides/translating.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```python\n(.*?)```", text, re.S)
@@ -250,10 +250,10 @@ def test_the_commands_of_the_scale_out_guide_do_what_they_say(follow, tmp_path):
 def test_the_commands_of_the_doctors_guide_do_what_they_say(follow, tmp_path):
     folder = follow("docs/guides/doctor.md", tmp_path / "guide")
     facts = json.loads((folder / "checkup" / "doctor.json").read_text(encoding="utf-8"))
-    found = json.loads((folder / "findings.json").read_text(encoding="utf-8"))
-    assert facts["findings"] == found["findings"]
-    kept = [len((folder / f"{name}.zh").read_text(encoding="utf-8").splitlines()) for name in ("good", "more")]
-    assert kept[0] == facts["pairs"] - facts["condemned"] <= kept[1]
+    report = json.loads((folder / "findings.json").read_text(encoding="utf-8"))
+    assert facts["findings"] == report["findings"]
+    line_counts = [len((folder / f"{name}.zh").read_text(encoding="utf-8").splitlines()) for name in ("good", "more")]
+    assert line_counts[0] == facts["pairs"] - facts["condemned"] <= line_counts[1]
     text = (ROOT / "docs/guides/doctor.md").read_text(encoding="utf-8")
     assert all(f"`{kind}`" in text for kind in findings.KINDS)
 

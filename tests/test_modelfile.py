@@ -114,10 +114,10 @@ def test_a_row_of_zeros_survives_int8():
 
 
 def test_every_cut_is_noticed(path, tmp_path):
-    whole = path.read_bytes()
+    data = path.read_bytes()
     cut = tmp_path / "cut.safetensors"
-    for size in [0, 1, 7, 8, 9, 100, len(whole) // 2, len(whole) - 1]:
-        cut.write_bytes(whole[:size])
+    for size in [0, 1, 7, 8, 9, 100, len(data) // 2, len(data) - 1]:
+        cut.write_bytes(data[:size])
         with pytest.raises(ModelFileError, match=r"cut"):
             load(cut)
 
@@ -296,8 +296,8 @@ def test_a_shortlist_of_many_comes_back_and_takes_little_more_than_a_byte_an_id(
     tensors = modelfile.Shortlist(np.array([5]), begins, shuffled).tensors()
     assert sum(tensor.data.nbytes for tensor in tensors.values()) < 1.5 * len(targets)
     read = modelfile.Shortlist.of(tensors)
-    for found, expected in ((read.begins, begins), (read.targets, targets), (read.always, [5])):
-        np.testing.assert_array_equal(found, expected)
+    for array, expected in ((read.begins, begins), (read.targets, targets), (read.always, [5])):
+        np.testing.assert_array_equal(array, expected)
     assert {array.dtype for array in (read.begins, read.targets)} == {np.dtype(np.int32)}
 
 
@@ -321,8 +321,8 @@ STORED = {name.split(".")[1]: tensor.data for name, tensor in LISTS.tensors().it
     ],
 )
 def test_a_shortlist_that_does_not_fit_is_refused(weights, tmp_path, change, monkeypatch):
-    kept = {name: array for name, array in (STORED | change).items() if array is not None}
-    tensors = {f"shortlist.{name}": tensorfile.Tensor.of(array) for name, array in kept.items()}
+    arrays = {name: array for name, array in (STORED | change).items() if array is not None}
+    tensors = {f"shortlist.{name}": tensorfile.Tensor.of(array) for name, array in arrays.items()}
     monkeypatch.setattr(modelfile.Shortlist, "tensors", lambda _: tensors)
     save(tmp_path / "m.safetensors", CONFIG, weights, shortlist=LISTS)
     with pytest.raises(ModelFileError, match="its shortlist does not fit its vocabulary"):

@@ -35,8 +35,8 @@ def test_a_model_of_format_1_computes_what_it_did(storage):
     np.testing.assert_allclose(logits[:, : expected.shape[1]], expected, atol=2e-3)
     model = load_model(file.config.model, file.weights()).eval()
     with torch.no_grad():
-        found = model(torch.from_numpy(source), torch.from_numpy(target), torch.ones(source.shape, dtype=torch.bool))
-    np.testing.assert_allclose(found[0, :, : expected.shape[1]].numpy(), expected, atol=2e-3)
+        output = model(torch.from_numpy(source), torch.from_numpy(target), torch.ones(source.shape, dtype=torch.bool))
+    np.testing.assert_allclose(output[0, :, : expected.shape[1]].numpy(), expected, atol=2e-3)
 
 
 @pytest.mark.parametrize("storage", STORAGES)

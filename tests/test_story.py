@@ -15,11 +15,11 @@ BLOCK = re.compile(r"```python\n(.*?)```\n```text\n(.*?)```", re.DOTALL)
 def test_the_python_of_the_story_prints_what_it_says():
     names, blocks = {}, BLOCK.findall(STORIES[0].read_text(encoding="utf-8"))
     assert len(blocks) >= 10
-    for code, said in blocks:
+    for code, expected in blocks:
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             exec(code, names)
-        assert out.getvalue() == said
+        assert out.getvalue() == expected
 
 
 def test_both_languages_show_the_same():

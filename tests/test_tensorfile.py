@@ -157,13 +157,13 @@ def test_a_file_is_closed_when_nothing_of_it_is_needed(stored):
 
 def test_tensors_are_read_by_many_threads_at_once(stored):
     tensors, _ = tensorfile.read(stored)
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(tensors["b"].data.sum())) for _ in range(8)]
+    sums = []
+    threads = [threading.Thread(target=lambda: sums.append(tensors["b"].data.sum())) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [np.arange(50_000, dtype=np.float32).sum()] * 8
+    assert sums == [np.arange(50_000, dtype=np.float32).sum()] * 8
 
 
 def test_a_system_that_cannot_read_at_a_position_reads_the_same(stored, monkeypatch):

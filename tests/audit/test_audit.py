@@ -68,72 +68,72 @@ def planted(tmp_path_factory):
     at = {fault: [order.pop() for _ in range(SHARE)] for fault in FAULTS}
     good = list(rows)
     for fault, (make, _, _) in FAULTS.items():
-        for place, row in enumerate(at[fault]):
+        for index, row in enumerate(at[fault]):
             if fault == "shuffled":
-                rows[row] = (good[row][0], good[at[fault][place - 1]][1])
+                rows[row] = (good[row][0], good[at[fault][index - 1]][1])
             elif fault.endswith("duplicate"):
                 rows[row] = (
-                    good[place]
+                    good[index]
                     if fault == "duplicate"
-                    else (good[100 + place][0] + "！", good[100 + place][1] + " bab")
+                    else (good[100 + index][0] + "！", good[100 + index][1] + " bab")
                 )
             elif make is not None:
                 rows[row] = make(*good[row])
     test = folder / "test.en"
     test.write_text("".join(good[row][1].upper() + "!\n" for row in at["leaked"]), encoding="utf-8")
-    found = audit(folder, rows, HeldOut.of([test], LANGUAGES))
-    return found, {fault: {row + 1 for row in chosen} for fault, chosen in at.items()}
+    report = audit(folder, rows, HeldOut.of([test], LANGUAGES))
+    return report, {fault: {row + 1 for row in chosen} for fault, chosen in at.items()}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted_faults_are_found(planted, fault):
-    found, at = planted
+    report, at = planted
     _, kinds, recall = FAULTS[fault]
-    flagged = {line for kind in kinds for line in found.findings[kind].lines}
+    flagged = {line for kind in kinds for line in report.findings[kind].lines}
     assert len(flagged & at[fault]) >= recall * SHARE
 
 
 def test_good_pairs_are_left_alone(planted):
-    found, at = planted
+    report, at = planted
     faulty = set().union(*at.values())
-    for finding in found.findings.values():
+    for finding in report.findings.values():
         assert len(set(finding.lines) - faulty) <= 20  # half a percent
-    assert found.alignment["area"] > 0.97
+    assert report.alignment["area"] > 0.97
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.4])
 def test_shuffled_pairs_are_found_and_counted_in_the_summary(tmp_path, share):
     rows = pairs(4000)
-    places = random.Random(1).sample(range(4000), int(share * 4000))
+    shuffled_rows = random.Random(1).sample(range(4000), int(share * 4000))
     shuffled = list(rows)
-    for place, row in enumerate(places):
-        shuffled[row] = (rows[row][0], rows[places[place - 1]][1])
-    found = audit(tmp_path, shuffled)
-    flagged = {line - 1 for line in found.findings["misaligned"].lines}
-    assert len(flagged - set(places)) <= 0.05 * (4000 - len(places))
-    assert len(flagged & set(places)) >= 0.7 * len(places)
-    assert found.alignment["trusted"]
-    assert found.alignment["unrelated"] == pytest.approx(share, abs=0.03)
-    if places:
-        assert f"{len(flagged):,} of them as misaligned" in found.lines()[0]
+    for index, row in enumerate(shuffled_rows):
+        shuffled[row] = (rows[row][0], rows[shuffled_rows[index - 1]][1])
+    report = audit(tmp_path, shuffled)
+    flagged = {line - 1 for line in report.findings["misaligned"].lines}
+    assert len(flagged - set(shuffled_rows)) <= 0.05 * (4000 - len(shuffled_rows))
+    assert len(flagged & set(shuffled_rows)) >= 0.7 * len(shuffled_rows)
+    assert report.alignment["trusted"]
+    assert report.alignment["unrelated"] == pytest.approx(share, abs=0.03)
+    if shuffled_rows:
+        assert f"{len(flagged):,} of them as misaligned" in report.lines()[0]
 
 
 def test_every_finding_says_where_and_why(planted):
-    found, at = planted
-    for name, finding in found.findings.items():
+    report, at = planted
+    for name, finding in report.findings.items():
         assert len(finding.lines) == len(finding.scores) == len(finding.notes)
         assert finding.lines == sorted(set(finding.lines))
         assert len(finding.examples) == min(3, len(finding.lines)), name
-    assert all(example.startswith("pairs.tsv:") for example in found.findings["mojibake"].examples)
-    assert set(found.findings["leaked"].notes) == {f"test.en:{line}" for line in range(1, SHARE + 1)}
-    assert set(found.findings["numbers"].notes) == {"35 / 78"}
-    like = dict(zip(found.findings["near-duplicate"].lines, found.findings["near-duplicate"].notes, strict=True))
+    assert all(example.startswith("pairs.tsv:") for example in report.findings["mojibake"].examples)
+    assert set(report.findings["leaked"].notes) == {f"test.en:{line}" for line in range(1, SHARE + 1)}
+    assert set(report.findings["numbers"].notes) == {"35 / 78"}
+    like = dict(zip(report.findings["near-duplicate"].lines, report.findings["near-duplicate"].notes, strict=True))
     assert {like[line] for line in at["near-duplicate"] & like.keys()} <= {f"line {101 + row}" for row in range(SHARE)}
 
 
 def test_the_report_is_plain_json_that_counts_every_pair_once(planted):
-    found, _ = planted
-    facts = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    report, _ = planted
+    facts = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert [fact["name"] for fact in facts["findings"]] == list(KINDS)
     assert facts["condemned"] == len({line for fact in facts["findings"] for line in fact["lines"]})
     for name, histogram in facts["histograms"].items():
@@ -144,33 +144,33 @@ def test_the_report_is_plain_json_that_counts_every_pair_once(planted):
 
 
 def test_a_corpus_whose_sides_are_swapped_is_reported(tmp_path):
-    found = audit(tmp_path, [(target, source) for source, target in pairs(50)])
-    assert len(found.findings["swapped"].lines) == 50
-    assert any("swapped" in remark for remark in found.remarks())
+    report = audit(tmp_path, [(target, source) for source, target in pairs(50)])
+    assert len(report.findings["swapped"].lines) == 50
+    assert any("swapped" in remark for remark in report.remarks())
 
 
 def test_both_kinds_of_chinese_are_noticed(tmp_path):
-    found = audit(tmp_path, [("这个国家", "this country"), ("這個國家", "that country")] * 3)
-    assert any("50.0% simplified, 50.0% traditional" in remark for remark in found.remarks())
+    report = audit(tmp_path, [("这个国家", "this country"), ("這個國家", "that country")] * 3)
+    assert any("50.0% simplified, 50.0% traditional" in remark for remark in report.remarks())
 
 
 def test_few_pairs_are_not_judged_by_their_words(tmp_path):
-    found = audit(tmp_path, [*pairs(50), ("你好", "something else entirely")])
-    assert found.findings["misaligned"].lines == []
-    assert any("too few pairs" in remark for remark in found.remarks())
+    report = audit(tmp_path, [*pairs(50), ("你好", "something else entirely")])
+    assert report.findings["misaligned"].lines == []
+    assert any("too few pairs" in remark for remark in report.remarks())
 
 
 def test_a_first_pair_that_is_dropped_does_not_take_its_double_along(tmp_path):
     source, target = pairs(1)[0]
-    found = audit(tmp_path, [(source, f"<p>{target}</p>"), (source, target), (source, target + " !")])
-    assert found.findings["markup"].lines == [1]
-    assert found.findings["near-duplicate"].lines == [3]
+    report = audit(tmp_path, [(source, f"<p>{target}</p>"), (source, target), (source, target + " !")])
+    assert report.findings["markup"].lines == [1]
+    assert report.findings["near-duplicate"].lines == [3]
 
 
 def test_two_translations_of_one_sentence_are_no_duplicates(tmp_path):
     (source, target), (other_source, other_target) = pairs(2)
-    found = audit(tmp_path, [(source, target), (source, other_target), (other_source, target)])
-    assert found.findings["near-duplicate"].lines == []
+    report = audit(tmp_path, [(source, target), (source, other_target), (other_source, target)])
+    assert report.findings["near-duplicate"].lines == []
 
 
 def test_a_sample_comes_from_all_over_the_corpus(monkeypatch):
@@ -182,9 +182,9 @@ def test_a_sample_comes_from_all_over_the_corpus(monkeypatch):
 
 def test_an_audit_does_not_depend_on_its_chunks(tmp_path, monkeypatch):
     rows = [*pairs(300), *pairs(10), ("你好", "")]
-    whole = audit(tmp_path, rows).to_dict()
+    expected = audit(tmp_path, rows).to_dict()
     monkeypatch.setattr(audit_module, "PAIRS_PER_CHUNK", 7)
-    assert audit(tmp_path, rows).to_dict() == whole
+    assert audit(tmp_path, rows).to_dict() == expected
 
 
 DAMAGED = [
@@ -252,8 +252,8 @@ def test_numbers_written_in_another_way_are_the_same(source, target):
 
 def test_texts_that_differ_in_case_digits_punctuation_or_spaces_are_alike():
     texts = ["Hello, World 12!", "hello world   99", "HELLO WORLD 34.", "hello word 12"]
-    found = near_duplicates.signatures(TextArrays.of(texts))
-    assert near_duplicates.similarity(found[0], found[1:]).round(1).tolist() == [1.0, 1.0, 0.0]
+    signatures = near_duplicates.signatures(TextArrays.of(texts))
+    assert near_duplicates.similarity(signatures[0], signatures[1:]).round(1).tolist() == [1.0, 1.0, 0.0]
 
 
 def test_similarity_estimates_the_share_of_common_shingles():
@@ -279,12 +279,12 @@ def test_similarity_estimates_the_share_of_common_shingles():
 @given(st.lists(st.text(alphabet="ab 1。你", max_size=12), max_size=12))
 def test_every_text_finds_itself_and_nothing_earlier_is_later(texts):
     lines = TextArrays.of(texts)
-    found = near_duplicates.signatures(lines)
-    match, alike = near_duplicates.Index.of(lines).look_up(found)
+    signatures = near_duplicates.signatures(lines)
+    match, alike = near_duplicates.Index.of(lines).look_up(signatures)
     says_something = lines.lengths() > 0
     assert ((match >= 0) == says_something).all()
     assert (alike[says_something] == 1).all()
-    like = near_duplicates.find_earlier(found, found)
+    like = near_duplicates.find_earlier(signatures, signatures)
     assert (like < np.arange(len(texts))).all()
 
 
@@ -302,13 +302,13 @@ def test_held_out_sets_are_lines_or_pairs(tmp_path):
 def test_faulty_lines_are_those_that_clean_does_not_find_itself(tmp_path):
     source, target = pairs(1, seed=2)[0]
     rows = [*pairs(30), ("你好", ""), pairs(1)[0], (f"{source}35", f"{target} 78")]
-    found = audit(tmp_path, rows)
+    report = audit(tmp_path, rows)
     path = tmp_path / "doctor.json"
-    path.write_text(json.dumps(found.to_dict()), encoding="utf-8")
-    assert faulty_lines(path, found.corpus, []) == {33: "numbers"}
-    assert faulty_lines(path, found.corpus, ["numbers"]) == {}
+    path.write_text(json.dumps(report.to_dict()), encoding="utf-8")
+    assert faulty_lines(path, report.corpus, []) == {33: "numbers"}
+    assert faulty_lines(path, report.corpus, ["numbers"]) == {}
     with pytest.raises(ConfigError, match="--keep: expected one of misaligned"):
-        faulty_lines(path, found.corpus, ["empty"])
+        faulty_lines(path, report.corpus, ["empty"])
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1}', '{"corpus": 3, "findings": []}', "\ud800"])

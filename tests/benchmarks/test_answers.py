@@ -52,10 +52,10 @@ def test_the_normal_form_ignores_how_a_text_is_written(text, same):
     assert normal_form(text) == normal_form(same)
 
 
-@pytest.mark.parametrize("other", ["7.2", "72", "he is", "she is", "我", "你", "it is not"])
-def test_the_normal_form_keeps_words_and_numbers_apart(other):
+@pytest.mark.parametrize("expected", ["7.2", "72", "he is", "she is", "我", "你", "it is not"])
+def test_the_normal_form_keeps_words_and_numbers_apart(expected):
     texts = {"7.2", "72", "he is", "she is", "我", "你", "it is not"}
-    assert [text for text in texts if normal_form(text) == normal_form(other)] == [other]
+    assert [text for text in texts if normal_form(text) == normal_form(expected)] == [expected]
 
 
 def test_a_pattern_accepts_its_alternatives_and_optional_parts_and_nothing_else():

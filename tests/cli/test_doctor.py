@@ -99,8 +99,8 @@ def test_clean_drops_what_the_doctor_condemns(tmp_path):
     assert report["dropped"] | {"near-duplicate": 1, "duplicate": 1, "empty": 1} == report["dropped"]
     assert report["examples"]["near-duplicate"] == ["raw.zh:43"]
     assert len((tmp_path / "good.zh").read_text(encoding="utf-8").splitlines()) == 40
-    kept = sixfold("clean", *files, "--output", tmp_path / "good", *using, "--keep", "near-duplicate", "--json")
-    assert json.loads(kept.stdout)["kept"] == 41
+    result = sixfold("clean", *files, "--output", tmp_path / "good", *using, "--keep", "near-duplicate", "--json")
+    assert json.loads(result.stdout)["kept"] == 41
 
 
 def test_clean_refuses_the_doctor_of_another_corpus(tmp_path):

@@ -316,7 +316,7 @@ def test_an_output_is_whole_and_nothing_is_left_beside_it(model, files, tmp_path
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_after_a_kill_resume_goes_on_and_gives_the_same_bytes(form, model, files, tmp_path):
     raw = lines(SOURCES).encode()
-    whole = piped(model, raw, *form).stdout
+    expected = piped(model, raw, *form).stdout
     partial = tmp_path / "out.txt.partial"
     with started(model, "-", "--output", files[1], *form) as process:
         process.stdin.write(raw[: raw.index(SOURCES[10].encode()) + 3])
@@ -332,7 +332,7 @@ def test_after_a_kill_resume_goes_on_and_gives_the_same_bytes(form, model, files
         wait_until(lambda: partial.read_bytes().count(b"\n") == 20)
         process.kill()
     piped(model, raw, "-", "--output", files[1], "--resume", *form)
-    assert files[1].read_bytes() == whole
+    assert files[1].read_bytes() == expected
     assert not partial.exists()
 
 

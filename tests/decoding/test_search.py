@@ -231,13 +231,13 @@ def test_a_cold_temperature_is_greedy():
 
 def test_top_k_and_top_p_cut_the_tail():
     scores = torch.tensor([[0.5, 0.25, 0.15, 0.1]]).log()
-    kept = lambda **cut: (restrict(scores, **cut) > -math.inf)[0].tolist()  # noqa: E731
-    assert kept(top_k=2, top_p=1.0) == [True, True, False, False]
-    assert kept(top_k=0, top_p=0.5) == [True, False, False, False]
-    assert kept(top_k=0, top_p=0.6) == [True, True, False, False]
-    assert kept(top_k=0, top_p=1e-9) == [True, False, False, False]
-    assert kept(top_k=9, top_p=1.0) == [True] * 4
-    assert kept(top_k=3, top_p=0.95) == [True, True, True, False]
+    is_allowed = lambda **cut: (restrict(scores, **cut) > -math.inf)[0].tolist()  # noqa: E731
+    assert is_allowed(top_k=2, top_p=1.0) == [True, True, False, False]
+    assert is_allowed(top_k=0, top_p=0.5) == [True, False, False, False]
+    assert is_allowed(top_k=0, top_p=0.6) == [True, True, False, False]
+    assert is_allowed(top_k=0, top_p=1e-9) == [True, False, False, False]
+    assert is_allowed(top_k=9, top_p=1.0) == [True] * 4
+    assert is_allowed(top_k=3, top_p=0.95) == [True, True, True, False]
 
 
 @pytest.mark.parametrize(

@@ -112,9 +112,9 @@ def test_hypotheses_that_end_among_others_are_traced_back(beam):
         model.output.projection.bias[config.eos] += 4
     options = SearchOptions(beam=beam, n_best=beam, max_length=12)
     sources = random_sources(20)
-    found = engine.search(sources, options)
-    assert len({len(one.tokens) for each in found for one in each}) > 5
-    assert_same(found, reference_search(model, config, sources, options))
+    results = engine.search(sources, options)
+    assert len({len(hypothesis.tokens) for hypotheses in results for hypothesis in hypotheses}) > 5
+    assert_same(results, reference_search(model, config, sources, options))
 
 
 def test_two_calls_and_other_options_do_not_disturb_each_other():
@@ -135,13 +135,13 @@ def test_engines_agree_token_for_token(device):
     targets = [[5, 6, 7], [9], *[[4, 8, 15, 16, 22]] * 28]
     options = SearchOptions(beam=4, n_best=2, max_length=12, patience=2.0)
     decoded = [engine.decode(sources, options) for engine in engines]
-    assert [[each.tokens for each in found] for found in decoded[0]] == [
-        [each.tokens for each in found] for found in decoded[1]
+    assert [[hypothesis.tokens for hypothesis in hypotheses] for hypotheses in decoded[0]] == [
+        [hypothesis.tokens for hypothesis in hypotheses] for hypotheses in decoded[1]
     ]
     forced = [engine.decode(sources, options, [target[:2] for target in targets]) for engine in engines]
-    for target, *found in zip(targets, *forced, strict=True):
-        assert [each[0].tokens[: len(target[:2])] for each in found] == [target[:2]] * 2
-        assert found[0][0].tokens == found[1][0].tokens
+    for target, *results in zip(targets, *forced, strict=True):
+        assert [hypotheses[0].tokens[: len(target[:2])] for hypotheses in results] == [target[:2]] * 2
+        assert results[0][0].tokens == results[1][0].tokens
     scores = [engine.score(sources, targets) for engine in engines]
     for target, ours, theirs in zip(targets, *scores, strict=True):
         assert len(ours) == len(target) + 1
@@ -161,21 +161,21 @@ class TestKernels:
             key, value = (torch.randn(5, keys, kv_heads, width, device="cuda").transpose(1, 2) for _ in range(2))
             mask = torch.rand(5, 1, queries, keys, device="cuda") > 0.5
             mask[..., 0] = True
-            found = kernels.attend_few_queries(query, key, value, mask, False)
+            output = kernels.attend_few_queries(query, key, value, mask, False)
             expected = torch.nn.functional.scaled_dot_product_attention(
                 query, key, value, attn_mask=mask, enable_gqa=heads != kv_heads
             )
-            torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+            torch.testing.assert_close(output, expected, rtol=1e-4, atol=1e-4)
 
     @pytest.mark.parametrize("vocab", [32000, 6001])
     @pytest.mark.parametrize("count", [1, 8])
     def test_the_likeliest_are_found_in_one_reading(self, vocab, count):
         kernels = pytest.importorskip("sixfold.engines.gpu_kernels")
         logits = 3 * torch.randn(40, vocab, device="cuda", generator=torch.Generator("cuda").manual_seed(2))
-        found, tokens = kernels.top_tokens(logits, count)
+        logprobs, tokens = kernels.top_tokens(logits, count)
         expected = logits.log_softmax(-1).topk(count)
         assert torch.equal(tokens, expected.indices)
-        torch.testing.assert_close(found, expected.values, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(logprobs, expected.values, rtol=1e-4, atol=1e-4)
 
     def test_a_larger_model_is_decoded_as_by_the_reference_search(self):
         config = replace(SMALL, vocab=3000, d_model=128, d_ff=256, max_length=64)

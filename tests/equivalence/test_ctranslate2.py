@@ -171,8 +171,8 @@ def test_int8_computation_scores_as_float32_does_up_to_rounding():
     exact, close = (
         CpuEngine(in_memory(config, model), compute).decode(rows, options) for compute in ("float32", "int8")
     )
-    other = CpuEngine(in_memory(config, random_model(config, seed=2, spread=0.02)), "float32").decode(rows, options)
-    scores = [[candidate.score for (candidate,) in each] for each in (exact, close, other)]
+    unrelated = CpuEngine(in_memory(config, random_model(config, seed=2, spread=0.02)), "float32").decode(rows, options)
+    scores = [[candidate.score for (candidate,) in each] for each in (exact, close, unrelated)]
     assert scores[0] == pytest.approx(scores[1], abs=0.05)
     assert scores[0] != pytest.approx(scores[2], abs=0.05)
 

@@ -28,9 +28,9 @@ def resample(*systems):
     return metrics, counts, resample_scores(counts, metrics, SAMPLES)
 
 
-def system_p_value(name, metrics, counts, scores, other="1"):
-    difference = corpus_score(metrics[name], counts[other][name]) - corpus_score(metrics[name], counts["0"][name])
-    return p_value(scores[other][name], scores["0"][name], difference)
+def system_p_value(name, metrics, counts, scores, system="1"):
+    difference = corpus_score(metrics[name], counts[system][name]) - corpus_score(metrics[name], counts["0"][name])
+    return p_value(scores[system][name], scores["0"][name], difference)
 
 
 @pytest.fixture(scope="module")

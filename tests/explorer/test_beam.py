@@ -55,11 +55,11 @@ def test_the_tree_finds_what_the_real_search_finds(make_model, kind, beam, penal
 def test_every_node_follows_from_its_parent(trace, beam):
     nodes = search_tree(trace, beam, 0.6).nodes
     assert nodes[0][:4] == (0, -1, 0, trace.config.bos)
-    kept, ranked = (
+    survivors, ranked = (
         Counter(node.step for node in nodes[1:] if node.fate in fates)
         for fates in (("kept",), ("kept", "pruned", "ended"))
     )
-    assert max(kept.values()) <= beam
+    assert max(survivors.values()) <= beam
     assert set(ranked.values()) == {2 * beam}
     for index, node in enumerate(nodes[1:], 1):
         parent = nodes[node.parent]

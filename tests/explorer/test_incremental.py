@@ -11,32 +11,32 @@ from sixfold.explorer.incremental import IncrementalDecoder
 SINGLE = variants(pairs=False)
 
 
-def whole_and_incremental(config, rows=3):
+def full_and_incremental(config, rows=3):
     """Return targets, the arrays of one pass over them, and a decoder that takes them one by one."""
     model = in_memory(config, random_model(config))
     sources, targets, padding = (each.numpy() for each in random_batch(config, rows))
     if config.kind == "decoder":
         return targets, forward(model, None, targets), IncrementalDecoder(model)
-    whole = forward(model, sources, targets, padding)
-    return targets, whole, IncrementalDecoder(model, whole["encoder.output"], padding)
+    arrays = forward(model, sources, targets, padding)
+    return targets, arrays, IncrementalDecoder(model, arrays["encoder.output"], padding)
 
 
 @pytest.mark.parametrize("kind", ["encoder-decoder", "decoder"])
 @pytest.mark.parametrize("name", SINGLE)
 def test_step_by_step_equals_the_whole_pass(name, kind):
-    targets, whole, decoder = whole_and_incremental(replace(SINGLE[name], kind=kind))
+    targets, arrays, decoder = full_and_incremental(replace(SINGLE[name], kind=kind))
     for index, tokens in enumerate(targets.T):
-        np.testing.assert_allclose(decoder.step(tokens), whole["logits"][:, index], rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(decoder.step(tokens), arrays["logits"][:, index], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["as is", "rotary", "grouped queries"])
 def test_the_cache_follows_the_rows(name):
-    targets, whole, decoder = whole_and_incremental(SINGLE[name])
+    targets, arrays, decoder = full_and_incremental(SINGLE[name])
     decoder.step(targets[:, 0])
     decoder.step(targets[:, 1])
     rows = np.array([2, 0, 0, 1])
     decoder.reorder(rows)
-    np.testing.assert_allclose(decoder.step(targets[rows, 2]), whole["logits"][rows, 2], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(decoder.step(targets[rows, 2]), arrays["logits"][rows, 2], rtol=1e-4, atol=1e-4)
 
 
 def test_a_learned_table_is_a_limit_of_steps_too():

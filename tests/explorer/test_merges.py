@@ -67,9 +67,9 @@ def test_an_unknown_character_begins_as_bytes():
 
 @pytest.mark.parametrize("algorithm", ["wordpiece", "unigram"])
 def test_without_merges_there_are_characters_and_pieces(algorithm):
-    found = merge_stages(LEARNED[algorithm], "the cat")
-    assert [word.stages[0] for word in found] == [list(" the"), list(" cat")]
-    assert all(len(word.stages) <= 2 for word in found)
+    words = merge_stages(LEARNED[algorithm], "the cat")
+    assert [word.stages[0] for word in words] == [list(" the"), list(" cat")]
+    assert all(len(word.stages) <= 2 for word in words)
 
 
 def test_a_foreign_tokeniser_has_its_own_bytes_and_words():
@@ -79,9 +79,9 @@ def test_a_foreign_tokeniser_has_its_own_bytes_and_words():
         vocab_size=400, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))  # fmt: skip
     tokenizer = Tokenizer.from_json(rust.to_str())
     for text in ("the newest cat", "黑猫 saw 🐱"):
-        found = merge_stages(tokenizer, text)
-        assert last_stages(found) == tokenizer.encode_with_offsets(text).tokens
-        assert max(len(word.stages) for word in found) > 2
+        words = merge_stages(tokenizer, text)
+        assert last_stages(words) == tokenizer.encode_with_offsets(text).tokens
+        assert max(len(word.stages) for word in words) > 2
 
 
 def test_a_normalised_character_is_merged_as_what_it_becomes():

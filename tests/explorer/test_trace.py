@@ -88,8 +88,8 @@ def test_a_head_that_is_off_adds_nothing_to_the_output(trace):
 
 @pytest.mark.parametrize("storage", ["float32", "int8"])
 def test_every_engine_leaves_the_same_heads_out(trained_models, tmp_path, storage):
-    whole = modelfile.load(trained_models["zh-en"])
-    modelfile.save(tmp_path / "a.safetensors", whole.config, whole.weights(), whole.tokenizer, storage=storage)
+    model = modelfile.load(trained_models["zh-en"])
+    modelfile.save(tmp_path / "a.safetensors", model.config, model.weights(), model.tokenizer, storage=storage)
     heads = [Head("cross", 0, 0), Head("encoder", 0, 1)]
     file = ablate_heads(modelfile.load(tmp_path / "a.safetensors"), heads)
     source, target = ([*file.tokenizer.encode(text)] for text in ("我爱猫", "I love cats"))
@@ -104,9 +104,9 @@ def test_every_engine_leaves_the_same_heads_out(trained_models, tmp_path, storag
 
 def test_arrays_travel_as_safetensors(trace):
     name = "decoder.layers.0.self_attention.weights"
-    whole = load(trace.safetensors([name, "logits"]))
-    assert np.array_equal(whole[name], trace[name])
-    mask = np.unpackbits(whole["decoder.layers.0.self_attention.mask"], axis=-1)[:, : len(trace.target)]
+    arrays = load(trace.safetensors([name, "logits"]))
+    assert np.array_equal(arrays[name], trace[name])
+    mask = np.unpackbits(arrays["decoder.layers.0.self_attention.mask"], axis=-1)[:, : len(trace.target)]
     assert np.array_equal(mask.astype(bool), np.tri(len(trace.target), dtype=bool))
     half = load(trace.safetensors([name], half=True))
     assert half[name].dtype == np.float16
@@ -148,12 +148,12 @@ def test_the_latest_trace_is_kept(trained_models):
 
 
 def test_one_of_several_models_is_chosen_by_its_name(trained_models, tmp_path):
-    other = tmp_path / "other.safetensors"
+    path = tmp_path / "other.safetensors"
     file = modelfile.load(trained_models["zh-en"])
     head = Head("cross", 0, 0)
     weights = {name: ablate_heads(file, [head, Head("cross", 0, 1)]).weight(name) for name in file.weights()}
-    modelfile.save(other, file.config, weights, file.tokenizer, file.card)
-    with Translator([trained_models["zh-en"], other], "cpu", 1) as translator:
+    modelfile.save(path, file.config, weights, file.tokenizer, file.card)
+    with Translator([trained_models["zh-en"], path], "cpu", 1) as translator:
         explorer = Explorer(translator)
         first, second = (explorer.explore("我爱猫", "I love cats", model=name) for name in (None, "other"))
         assert (first.model.name, second.model.name) == ("zh-en", "other")

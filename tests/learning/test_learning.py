@@ -42,12 +42,12 @@ def sequences(seed, shape):
 
 @pytest.mark.parametrize("task", [pytest.param("copy", marks=pytest.mark.slow), "reverse"])
 def test_it_learns_to(task):
-    answer = (lambda tokens: tokens) if task == "copy" else (lambda tokens: tokens[::-1])
+    solve = (lambda tokens: tokens) if task == "copy" else (lambda tokens: tokens[::-1])
     taught, unseen = sequences(1, SHAPE), sequences(2, SHAPE)
 
     def batches():
         while True:
-            yield [pair_batch([(source, answer(source)) for source, _ in zip(taught, range(48), strict=False)], SHAPE)]
+            yield [pair_batch([(source, solve(source)) for source, _ in zip(taught, range(48), strict=False)], SHAPE)]
 
     model = build(SHAPE, seed=1)
     config = TrainingConfig(steps=500, learning_rate=3e-3, warmup=60, schedule="cosine", label_smoothing=0.0)
@@ -55,7 +55,7 @@ def test_it_learns_to(task):
         pass
     sources = [next(unseen) for _ in range(300)]
     right = [
-        output == answer(source) for output, source in zip(decode(model.eval(), SHAPE, sources), sources, strict=True)
+        output == solve(source) for output, source in zip(decode(model.eval(), SHAPE, sources), sources, strict=True)
     ]
     assert sum(right) >= 297
 
@@ -98,10 +98,10 @@ def test_an_encoder_learns_to_fill_in_a_mask():
         feed_forward="gelu", embedding_norm=True, scale_embeddings=False, output_transform=True, output_bias=True,
         dropout=0.0,
     )  # fmt: skip
-    whole = torch.tensor([[4 + (start + step) % 19 for step in range(7)] for start in range(19)])
-    masked = whole.clone()
+    tokens = torch.tensor([[4 + (start + step) % 19 for step in range(7)] for start in range(19)])
+    masked = tokens.clone()
     masked[:, 3] = 3
-    batch = TextBatch(tokens=masked, labels=whole[:, 3], label_positions=3 + 7 * torch.arange(19))
+    batch = TextBatch(tokens=masked, labels=tokens[:, 3], label_positions=3 + 7 * torch.arange(19))
     model = build(shape, seed=1)
     config = TrainingConfig(steps=150, learning_rate=3e-3, warmup=20, schedule="cosine", label_smoothing=0.0)
     state = State(model, config, token_loss(config))

@@ -34,10 +34,10 @@ def test_a_loaded_model_is_one_that_was_built_and_then_filled(name, kind):
     assert ties_of(loaded) == ties_of(built)
     assert str(loaded) == str(built)
     assert loaded.training == built.training
-    for (ours, weight), (theirs, other) in zip(loaded.named_parameters(), built.named_parameters(), strict=True):
+    for (ours, weight), (theirs, expected) in zip(loaded.named_parameters(), built.named_parameters(), strict=True):
         assert ours == theirs
-        assert torch.equal(weight, other)
-        assert (weight.dtype, weight.device, weight.requires_grad) == (other.dtype, other.device, True)
+        assert torch.equal(weight, expected)
+        assert (weight.dtype, weight.device, weight.requires_grad) == (expected.dtype, expected.device, True)
     batch = random_batch(config)
     with torch.no_grad():
         assert torch.equal(run(loaded.eval(), config, *batch), run(built.eval(), config, *batch))

@@ -33,12 +33,12 @@ DROPOUT = replace(SMALL, dropout=0.1)
 
 def attributes_of(model):
     """Return the identity of all that each module holds: class, methods, submodules, weights, hooks and mode."""
-    found = {}
+    identities = {}
     for name, module in model.named_modules(remove_duplicate=False):
-        found[name, "class"] = id(type(module))
+        identities[name, "class"] = id(type(module))
         for key, value in vars(module).items():
-            found[name, key] = {k: id(v) for k, v in value.items()} if isinstance(value, dict) else id(value)
-    return found
+            identities[name, key] = {k: id(v) for k, v in value.items()} if isinstance(value, dict) else id(value)
+    return identities
 
 
 def copied_weights(model):
@@ -47,10 +47,10 @@ def copied_weights(model):
 
 def call_everything(engine):
     """Return the results of each kind of call, as they can be compared."""
-    found = [engine.decode(SOURCES, replace(SEARCH, beam=beam, n_best=1)) for beam in (1, 3)]
-    found.append(engine.decode(SOURCES, replace(SEARCH, no_repeat=2), TARGETS))
-    found.append(engine.alternatives(SOURCES[0], [9], SEARCH))
-    return [*found, engine.score(SOURCES, TARGETS), [each.tolist() for each in engine.align(SOURCES, TARGETS)]]
+    results = [engine.decode(SOURCES, replace(SEARCH, beam=beam, n_best=1)) for beam in (1, 3)]
+    results.append(engine.decode(SOURCES, replace(SEARCH, no_repeat=2), TARGETS))
+    results.append(engine.alternatives(SOURCES[0], [9], SEARCH))
+    return [*results, engine.score(SOURCES, TARGETS), [each.tolist() for each in engine.align(SOURCES, TARGETS)]]
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -47,9 +47,9 @@ def test_a_silent_connection_is_closed(small):
         assert read_all(silent) == b""
     with connected(small) as second:  # its first request is complete, its second is not
         second.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
-        answer = b""
-        while not answer.endswith(b'{"status":"ok"}'):
-            answer += second.recv(65536)
+        response = b""
+        while not response.endswith(b'{"status":"ok"}'):
+            response += second.recv(65536)
         second.sendall(b"GET /hea")
         assert read_all(second) == b""
     assert_works(small)

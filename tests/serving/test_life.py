@@ -99,9 +99,9 @@ def test_a_model_that_is_cut_short_in_place_ends_no_server(models, tmp_path):
     with Server(model, reload=0.2) as server:
         expected = server.ask("/translate", GOOD)[2]
         os.truncate(model, 8192)
-        status, headers, answer = server.ask("/api/v1/explore", {"text": "我爱猫"})
+        status, headers, response = server.ask("/api/v1/explore", {"text": "我爱猫"})
         assert (status, headers["Retry-After"]) == (503, "5")
-        assert answer == {"error": "the model's file was changed while it was in use"}
+        assert response == {"error": "the model's file was changed while it was in use"}
         assert server.ask("/translate", {**GOOD, "q": "我爱猫"})[0] == 200
         assert until(lambda: server.events("model")), server.log[-5:]
         assert "the old one stays in use" in server.events("model")[0]["message"]

@@ -119,7 +119,7 @@ def test_the_letters_of_a_script_are_letters_of_that_script_alone(script):
     names = {"Han": "CJK|IDEOGRAPHIC", "Latin": "LATIN|FULLWIDTH|FEMININE|MASCULINE"}.get(script, script.upper())
     assigned = [char for char in matched if unicodedata.category(char) != "Cn"]
     assert all(re.search(names, unicodedata.name(char)) for char in assigned)
-    assert not any(set(matched) & set(letters(other).findall(matched)) for other in LETTERS if other != script)
+    assert not any(set(matched) & set(letters(name).findall(matched)) for name in LETTERS if name != script)
 
 
 def test_runs_are_counted_by_their_characters():

@@ -273,16 +273,16 @@ def test_a_long_sentence_is_cut_at_the_best_position(text, size, pieces):
 
 
 def test_pieces_are_nearly_equal_and_fits_is_called_rarely():
-    asked = 0
+    calls = 0
 
     def fits(piece):
-        nonlocal asked
-        asked += 1
+        nonlocal calls
+        calls += 1
         return len(piece) <= 300
 
     pieces = cut_to_fit("字" * 1_000_000, fits)
     assert max(map(len, pieces)) - min(map(len, pieces)) <= 1
-    assert asked < 2 * len(pieces)
+    assert calls < 2 * len(pieces)
 
 
 def test_what_never_fits_comes_as_single_characters():
