@@ -76,11 +76,11 @@ def main() -> None:
                 for index, of_pair in enumerate(missing)
                 for term in of_pair
             )
-            both = (plain, with_glossary)
-            bleu = [score(translations, references, languages[1]).bleu for translations in both]
+            systems = (plain, with_glossary)
+            bleu = [score(translations, references, languages[1]).bleu for translations in systems]
             indices = [index for index, of_pair in enumerate(missing) if of_pair]
             chosen = [references[index] for index in indices]
-            part = [score([side[index] for index in indices], chosen, languages[1]).bleu for side in both]
+            part = [score([side[index] for index in indices], chosen, languages[1]).bleu for side in systems]
             print(f"{'→'.join(languages)}: {sum(map(len, terms))} terms, {expected} not used by itself, of these "
                   f"{used} with a glossary, {used / max(1, expected):.1%}; BLEU {bleu[0]:.2f} → {bleu[1]:.2f}, of the "
                   f"{len(indices)} sentences with such terms {part[0]:.2f} → {part[1]:.2f}", flush=True)  # fmt: skip

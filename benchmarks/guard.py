@@ -79,8 +79,8 @@ def number(change: str) -> Plant:
             return None
         if change == "lost":
             return target.replace(shared[0], "", 1)
-        wrong = str(int(shared[0]) + rng.choice([1, 7, 90, 100]))
-        return target.replace(shared[0], wrong, 1)
+        wrong_number = str(int(shared[0]) + rng.choice([1, 7, 90, 100]))
+        return target.replace(shared[0], wrong_number, 1)
 
     return plant
 

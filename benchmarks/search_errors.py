@@ -101,8 +101,8 @@ def results(direction: Direction, lines: Sequence[str], name: str, path: Path) -
         path.unlink(missing_ok=True)
     targets = [ScoredTarget(*each) for each in json.loads(path.read_text(encoding="utf-8"))] if path.exists() else []
     while len(targets) < len(lines):
-        some = lines[len(targets) : len(targets) + BLOCK]
-        targets += score_again(direction, some, search(direction, some, SEARCHES[name]))
+        block = lines[len(targets) : len(targets) + BLOCK]
+        targets += score_again(direction, block, search(direction, block, SEARCHES[name]))
         path.parent.mkdir(parents=True, exist_ok=True)
         building = path.with_suffix(".building")
         building.write_text(json.dumps(targets), encoding="utf-8")
@@ -122,18 +122,18 @@ def errors(targets: Sequence[ScoredTarget], best: Sequence[float]) -> list[float
 
 def milliseconds(direction: Direction, lines: Sequence[str], names: Sequence[str], rounds: int) -> dict[str, Any]:
     """Return the median milliseconds of a sentence, alone and in bulk; the searches alternate in every round."""
-    taken: dict[str, dict[str, list[float]]] = {name: {"alone": [], "bulk": []} for name in names}
-    few = lines[:: max(1, len(lines) // 20)]
+    times: dict[str, dict[str, list[float]]] = {name: {"alone": [], "bulk": []} for name in names}
+    sample = lines[:: max(1, len(lines) // 20)]
     for _ in range(rounds):
         for name in names:
-            began = time.perf_counter()
-            for line in few:
+            start = time.perf_counter()
+            for line in sample:
                 search(direction, [line], SEARCHES[name])
             middle = time.perf_counter()
             search(direction, lines, SEARCHES[name])
-            taken[name]["alone"].append(1000 * (middle - began) / len(few))
-            taken[name]["bulk"].append(1000 * (time.perf_counter() - middle) / len(lines))
-    return {name: {mode: statistics.median(values) for mode, values in modes.items()} for name, modes in taken.items()}
+            times[name]["alone"].append(1000 * (middle - start) / len(sample))
+            times[name]["bulk"].append(1000 * (time.perf_counter() - middle) / len(lines))
+    return {name: {mode: statistics.median(values) for mode, values in modes.items()} for name, modes in times.items()}
 
 
 def main() -> None:
@@ -174,8 +174,8 @@ def main() -> None:
                 print(f"{name:48} {share:6.1%} {mean:6.3f} {bleu:6.2f}   {by_set}", flush=True)
             if args.time:
                 lines = read(args.data / "dev" / f"{args.sets[0]}.{source}", 100)
-                for name, taken in milliseconds(direction, lines, args.searches, args.time).items():
-                    print(f"{name:48} {taken['alone']:7.1f} ms alone {taken['bulk']:7.1f} ms in bulk", flush=True)
+                for name, medians in milliseconds(direction, lines, args.searches, args.time).items():
+                    print(f"{name:48} {medians['alone']:7.1f} ms alone {medians['bulk']:7.1f} ms in bulk", flush=True)
 
 
 if __name__ == "__main__":

@@ -168,10 +168,10 @@ def main() -> None:
         print(f"undisturbed: {seconds:.1f} s, {args.lines / seconds:,.0f} lines/s", flush=True)
         seconds = run_with_kills([*command, str(work / "killed")], work / "killed", blocks, args.kills, rng)
         print(f"with {args.kills} kills: {seconds:.1f} s, {args.lines / seconds:,.0f} lines/s")
-        same = [(work / "calm" / name).read_bytes() == (work / "killed" / name).read_bytes() for name in blocks]
+        is_equal = [(work / "calm" / name).read_bytes() == (work / "killed" / name).read_bytes() for name in blocks]
         count = sum((work / "killed" / name).read_bytes().count(b"\n") for name in blocks)
-        print(f"{count:,} lines came out; {sum(same)} of {len(same)} files are the same, byte for byte")
-        assert all(same)
+        print(f"{count:,} lines came out; {sum(is_equal)} of {len(is_equal)} files are the same, byte for byte")
+        assert all(is_equal)
 
 
 if __name__ == "__main__":

@@ -78,9 +78,9 @@ def prepare(path: Path, folder: Path) -> list[str]:
     config, tokenizer = model.config.model, model.tokenizer
     assert tokenizer is not None, "expected a model with a tokeniser"
     assert tokenizer.algorithm != "wordpiece", "expected a tokeniser that spells unknown characters by itself"
-    ours = build(config).eval()
-    assert isinstance(ours, EncoderDecoder), "expected an encoder-decoder"
-    load_weights(ours, model.weights())
+    torch_model = build(config).eval()
+    assert isinstance(torch_model, EncoderDecoder), "expected an encoder-decoder"
+    load_weights(torch_model, model.weights())
     tokenizer.rust.save(str(folder / "tokenizer.json"))
     (folder / "shape.json").write_text(json.dumps(asdict(config)), encoding="utf-8")
     (folder / "model.safetensors").symlink_to(path.resolve())
@@ -95,15 +95,15 @@ def prepare(path: Path, folder: Path) -> list[str]:
     table = positions(torch.arange(config.max_length)[None])[0]
     np.save(folder / "positions.npy", table.numpy())
     unsupported = {}
-    if not write_huggingface(config, weights_of(ours), folder / "huggingface"):
+    if not write_huggingface(config, weights_of(torch_model), folder / "huggingface"):
         unsupported["HF generate f32"] = "transformers has no model of these options that reads our weights"
     if config.positions == "sinusoidal" and config.groups == config.heads:
-        export_onnx(config, copy.deepcopy(ours), table, folder)
+        export_onnx(config, copy.deepcopy(torch_model), table, folder)
     else:
         unsupported["ONNX Runtime int8"] = "our graphs for it support neither other positions nor grouped heads"
     print("".join(f"{name} is left out: {reason}\n" for name, reason in unsupported.items()), end="")
     names = [name for name in PEERS if name not in unsupported]
-    check_agreement(config, ours, [PEERS[name] for name in names if PEERS[name] is not Sixfold], folder)
+    check_agreement(config, torch_model, [PEERS[name] for name in names if PEERS[name] is not Sixfold], folder)
     return names
 
 
@@ -175,7 +175,7 @@ def export_onnx(config: ModelConfig, model: EncoderDecoder, table: Tensor, folde
     """Write the encoder, and a step for each beam; positions are a table, while our model computes them every time."""
     model.encoder.embedding.position = model.decoder.embedding.position = nn.Embedding.from_pretrained(table)
     pairs = [f"{kind}_{layer}" for layer in range(config.decoder_layers) for kind in ("key", "value")]
-    memories, pasts, presents = ([f"{what}_{pair}" for pair in pairs] for what in ("memory", "past", "present"))
+    memories, pasts, presents = ([f"{prefix}_{pair}" for pair in pairs] for prefix in ("memory", "past", "present"))
     batch, source, length = EXAMPLE
     padding = torch.ones(batch, source, dtype=torch.bool)
     write_graph(folder / "encoder", Reader(model), (padding.long(), padding), ["source", "padding"], memories)
@@ -211,14 +211,14 @@ def write_graph(path: Path, module: nn.Module, example: tuple[Any, ...], inputs:
     Path(ready).unlink()
 
 
-def check_agreement(config: ModelConfig, ours: EncoderDecoder, peers: Sequence[type[Peer]], folder: Path) -> None:
+def check_agreement(config: ModelConfig, model: EncoderDecoder, peers: Sequence[type[Peer]], folder: Path) -> None:
     """Check the log-probabilities after each prefix of a target, in float32, against those of our torch model."""
     random = np.random.default_rng(1)
     source, target = (random.integers(4, config.vocab, (3, 9)) for _ in range(2))
     source[:, -1], target[:, 0] = config.eos, config.bos
     source[1, 5:] = [config.eos, *[config.pad] * 3]
     with torch.inference_mode():
-        logits = ours(*map(torch.from_numpy, (source, target, source != config.pad)))
+        logits = model(*map(torch.from_numpy, (source, target, source != config.pad)))
     for peer in peers:
         difference = peer(folder, compute="float32").difference(source, target, logits.log_softmax(-1).numpy())
         print(f"{peer.__name__}: float32 log-probabilities within {difference:.1e} of ours")
@@ -314,10 +314,10 @@ def show_texts(results: Sequence[dict[str, Any]], references: Sequence[str], lan
         outputs = row.pop("outputs")
         first, first_texts = next(iter(outputs.items()))
         for name, texts in outputs.items() if row["cell"] == "file" else ():
-            same = statistics.fmean(a == b for a, b in zip(texts, first_texts, strict=True))
+            share = statistics.fmean(a == b for a, b in zip(texts, first_texts, strict=True))
             bleu = score(texts, references, language).bleu if references else math.nan
-            row.setdefault("texts", {})[name] = {"same": same, "bleu": bleu}
-            print(f"file, beam {row['beam']}: {name:18} same text as {first}: {same:.1%}, BLEU {bleu:.2f}")
+            row.setdefault("texts", {})[name] = {"same": share, "bleu": bleu}
+            print(f"file, beam {row['beam']}: {name:18} same text as {first}: {share:.1%}, BLEU {bleu:.2f}")
 
 
 def real_texts(model: modelfile.ModelFile, args: argparse.Namespace) -> tuple[list[str], list[str], list[str]]:
@@ -330,8 +330,8 @@ def real_texts(model: modelfile.ModelFile, args: argparse.Namespace) -> tuple[li
     chosen = np.random.default_rng(1).permutation(len(pairs))[: args.sentences]
     sources, references = ([pairs[index][side] for index in chosen] for side in (0, 1))
     lengths = np.array([len(ids) for ids in model.tokenizer.encode_batch(sources)])
-    near = np.argsort(np.abs(lengths - lengths.mean()), kind="stable")[:64]
-    return [sources[index] for index in np.random.default_rng(2).permutation(near)], sources, references
+    indices = np.argsort(np.abs(lengths - lengths.mean()), kind="stable")[:64]
+    return [sources[index] for index in np.random.default_rng(2).permutation(indices)], sources, references
 
 
 def compare_engines(title: str, path: Path, args: argparse.Namespace) -> dict[str, Any]:

@@ -52,9 +52,9 @@ class Engines:
         )
         set_positions(self.peer, table.numpy())
         self.peer = self.peer.to(device, kind)
-        ours = load_model(replace(config, dropout=0.0), weights_of(model), device=device, dtype=kind)
-        assert isinstance(ours, EncoderDecoder)
-        self.engine = GpuEngine(ours, config)
+        torch_model = load_model(replace(config, dropout=0.0), weights_of(model), device=device, dtype=kind)
+        assert isinstance(torch_model, EncoderDecoder)
+        self.engine = GpuEngine(torch_model, config)
 
     def run_sixfold(self, sources: Sequence[list[int]], options: SearchOptions) -> list[list[int]]:
         return [hypotheses[0].tokens for hypotheses in self.engine.search(sources, options)]
@@ -139,11 +139,11 @@ def measure_file(engines: Engines, sources: Sequence[list[int]], rounds: int, ba
                 start = time.perf_counter()
                 outputs[name] = work()  # the results are on the host, so no synchronisation is needed
                 times[name].append(time.perf_counter() - start)
-        ours, huggingface = outputs["sixfold"], outputs["HF"]
+        sixfold, huggingface = outputs["sixfold"], outputs["HF"]
         row: dict[str, Any] = {"beam": beam, "sentences": len(sources)}
         row |= {name: len(sources) / statistics.median(each) for name, each in times.items()}
-        row["tokens"] = sum(map(len, ours))
-        row["same"] = statistics.mean(float(a == b) for a, b in zip(ours, huggingface, strict=True))
+        row["tokens"] = sum(map(len, sixfold))
+        row["same"] = statistics.mean(float(a == b) for a, b in zip(sixfold, huggingface, strict=True))
         rows_measured.append(row)
         print(
             f"file, beam {beam}: sentences/s: sixfold {row['sixfold']:,.0f}, HF {row['HF']:,.0f}, "
