@@ -16,14 +16,14 @@ if importlib.util.find_spec("beartype"):
 
 
 class Checks(type(jaxtyping.config)):
-    """The first calls of each test are checked: the thousands of a training loop are like them, and take most of it."""
+    """Check shapes only in the first calls of each test: later calls repeat them, and checking all would be slow."""
 
-    left = 0
+    remaining = 0
 
     @property
     def jaxtyping_disable(self):
-        self.left -= 1
-        return self.left < 0
+        self.remaining -= 1
+        return self.remaining < 0
 
 
 jaxtyping.config.__class__ = Checks
@@ -39,7 +39,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 
 def pytest_runtest_setup():
-    jaxtyping.config.left = 1000
+    jaxtyping.config.remaining = 1000
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +49,7 @@ def own_cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def double_precision():
-    """For tests that two ways to compute are the same: in float32 they differ by rounding, on each CPU by another."""
+    """Compute in float64. Two equivalent computations differ by rounding in float32, which varies by CPU."""
     torch.set_default_dtype(torch.float64)
     yield
     torch.set_default_dtype(torch.float32)

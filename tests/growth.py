@@ -51,9 +51,9 @@ def seconds(work, value):
     return time.process_time() - start
 
 
-def repeated(unit, before="", behind=""):
+def repeated(unit, prefix="", suffix=""):
     """Return a function from a size to a text of about that many characters that repeats `unit`."""
-    return lambda size: before + unit * max(1, size // len(unit)) + behind
+    return lambda size: prefix + unit * max(1, size // len(unit)) + suffix
 
 
 def numbered(pattern, join=" "):

@@ -1,4 +1,4 @@
-"""Documents of every format made up at random, a translator that turns their words about, and what must survive it."""
+"""Make random documents of every format, translate them by reversing their words, and compare their structure."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ ATOMS = ("{name}", "%s", "https://example.org/a_b?c=1", "me@example.org", "{{ co
 
 
 class Turned:
-    """Says every word in capitals, the last one first, and knows which comes from which: a hard language to mark up."""
+    """A translator that writes every word in capitals, in reverse order, with alignment: markup is hard to transfer."""
 
     languages = ("en", "xx")
 
@@ -42,11 +42,11 @@ class Turned:
             word = match[0] if any(atom in match[0] for atom in ATOMS) or "`" in match[0] else match[0].upper()
             links.append(Link((len(translation), len(translation) + len(word)), match.span(), 1.0))
             translation += word
-        before = text[: len(text) - len(text.lstrip())]
-        links = [link._replace(target=(link.target[0] + len(before), link.target[1] + len(before))) for link in links]
-        behind = text[len(text.rstrip()) :] if text.strip() else ""
+        leading = text[: len(text) - len(text.lstrip())]
+        links = [link._replace(target=(link.target[0] + len(leading), link.target[1] + len(leading))) for link in links]
+        trailing = text[len(text.rstrip()) :] if text.strip() else ""
         return Translation(
-            text, before + translation + behind, 0.0, self.languages, _explain=lambda: Details((), tuple(links))
+            text, leading + translation + trailing, 0.0, self.languages, _explain=lambda: Details((), tuple(links))
         )
 
     def translate_batch(self, texts, *_):
@@ -239,7 +239,7 @@ def blocks(text):
 
 
 def structure(form, data):
-    """What a translation must not change."""
+    """Return what a translation must not change."""
     if form == "docx":
         return [len(part.paragraphs) for part in (docx.Document(io.BytesIO(data)),)]
     text = data.decode()

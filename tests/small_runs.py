@@ -24,8 +24,8 @@ def shared_toy(factory):
 
     def learn(folder):
         command = [sys.executable, toy.__file__, folder / "toy.safetensors"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stderr
+        result = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        assert result.returncode == 0, result.stderr
 
     return made_once(factory, "toy", learn) / "toy.safetensors"
 
@@ -42,7 +42,7 @@ def train(folder, name, *changes):
     """Train on toy sentences, and return the folder of the run; later settings override earlier ones."""
     words = [word for setting in (*SETTINGS, *changes) for word in ("--set", setting)]
     files = map(str, write_pairs(folder))
-    with pytest.raises(SystemExit) as done:
+    with pytest.raises(SystemExit) as result:
         main(["train", *files, "--out", str(folder / name), "--preset", "tiny", "--device", "cpu", *words])
-    assert done.value.code == 0
+    assert result.value.code == 0
     return folder / name

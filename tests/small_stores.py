@@ -14,7 +14,7 @@ LENGTHS = st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), min_size=1
 
 
 def make_store(lengths, ends=None, weights=None, corpora=None):
-    """A store of pairs with these lengths, which count an <eos> that the store does not hold."""
+    """Return a store of pairs with these lengths. The lengths include <eos>, which the store does not hold."""
     sides = {
         name: np.array(side) - 1 for name, side in zip(("source", "target"), zip(*lengths, strict=True), strict=True)
     }
@@ -26,5 +26,5 @@ def make_store(lengths, ends=None, weights=None, corpora=None):
 
 
 def make_examples(lengths, ends=None, weights=None):
-    """Every pair of such a store, from source to target."""
+    """Return all pairs of a store made by `make_store`, from source to target."""
     return ExampleSet.of_store(make_store(lengths, ends, weights), (1, 1))

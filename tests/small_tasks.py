@@ -13,13 +13,13 @@ from sixfold.tasks.task import Batch, Validation, pad
 
 
 def token_loss(config):
-    """The loss that a training configuration asks for."""
+    """Return the loss that a training configuration sets."""
     return TokenLoss(config.label_smoothing, config.rdrop)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextBatch(Batch):
-    """What an encoder-only or decoder-only model reads."""
+    """A batch for an encoder-only or decoder-only model."""
 
     tokens: torch.Tensor
 
@@ -34,7 +34,7 @@ class PaddedTextBatch(TextBatch):
 
 
 class TinyTask:
-    """What the two tasks share: a card, no shortlist, and a validation by accuracy on batches of examples."""
+    """The base of both tasks: a card, no shortlist, and validation by accuracy on batches of examples."""
 
     def card(self):
         return {"task": type(self).__name__}
@@ -53,7 +53,7 @@ class TinyTask:
 
 
 class TinyValidator:
-    """Judges a model by how many labels of some examples it predicts."""
+    """Measures the share of labels that a model predicts."""
 
     def __init__(self, task, model, shape):
         self.task, self.model, self.shape = task, model.eval(), shape
@@ -66,10 +66,10 @@ class TinyValidator:
     @torch.no_grad()
     def validate(self, dev):
         batches = [self.task.collate(examples, self.shape) for examples in dev]
-        right = [self.task.logits(self.model, batch).argmax(-1) == batch.labels for batch in batches]
+        is_correct = [self.task.logits(self.model, batch).argmax(-1) == batch.labels for batch in batches]
         loss = sum(float(self.task.loss(self.model, batch)) for batch in batches)
         labels = sum(len(batch.labels) for batch in batches)
-        values = {"accuracy": float(torch.cat(right).float().mean()), "loss": loss / labels}
+        values = {"accuracy": float(torch.cat(is_correct).float().mean()), "loss": loss / labels}
         return Validation(values, [], f"accuracy {values['accuracy']:.2f}, loss {values['loss']:.3f}")
 
     def final_score(self, test_set):

@@ -42,10 +42,10 @@ def make(group, sharded=False, packed=False):
     torch.set_default_dtype(torch.float64)
     try:
         state = State(build(SHAPE), config, task.loss, group=group)
-        seen = [metrics.tokens for metrics in islice(train(state, loader, SHAPE, config), STEPS)]
+        token_counts = [metrics.tokens for metrics in islice(train(state, loader, SHAPE, config), STEPS)]
     finally:
         torch.set_default_dtype(torch.float32)
-    return {name: full_tensor(weight.detach()).clone() for name, weight in state.weights.items()}, seen
+    return {name: full_tensor(weight.detach()).clone() for name, weight in state.weights.items()}, token_counts
 
 
 def work(rank, ranks, port, files):

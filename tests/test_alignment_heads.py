@@ -1,4 +1,4 @@
-"""Which heads align, as a model's card tells, and how attention becomes an alignment."""
+"""The aligning heads are read from a model's card, and attention becomes an alignment."""
 
 from dataclasses import replace
 

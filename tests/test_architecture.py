@@ -74,26 +74,26 @@ def test_half_of_it_works_without_torch(tmp_path):
     weights = weights_of(random_model(SMALL))
     modelfile.save(tmp_path / "f.safetensors", Config(model=SMALL), weights)
     modelfile.save(tmp_path / "q.safetensors", Config(model=SMALL), weights, storage="int8")
-    done = subprocess.run([sys.executable, "-c", WITHOUT_TORCH, tmp_path], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run([sys.executable, "-c", WITHOUT_TORCH, tmp_path], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
 
 
 def test_training_needs_torch_and_not_what_translates_on_a_cpu():
     program = WITHOUT_TORCH.split("from pathlib")[0].replace('"torch", "transformers", "safetensors"', '"ctranslate2",')
     program += "import sixfold.cli.train, sixfold.training.run, sixfold.reports.training"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
 
 
 def test_a_verb_that_needs_torch_names_the_extra(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2"}))
     (tmp_path / "pytorch_model.bin").write_bytes(b"")
     program = WITHOUT_TORCH.split("from pathlib")[0] + "from sixfold.cli.main import main; main(sys.argv[1:])"
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program, "import", tmp_path, "--output", tmp_path / "m"], capture_output=True, text=True
     )
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1] == "hint: pip install 'sixfold[torch]'"
+    assert result.returncode == 2
+    assert result.stderr.splitlines()[-1] == "hint: pip install 'sixfold[torch]'"
 
 
 def test_what_scores_translations_names_the_smallest_extra_that_brings_it(tmp_path):
@@ -101,9 +101,9 @@ def test_what_scores_translations_names_the_smallest_extra_that_brings_it(tmp_pa
     program = WITHOUT_TORCH.split("from pathlib")[0].replace('"torch", "transformers", "safetensors"', '"sacrebleu",')
     program += "from sixfold.cli.main import main; main(sys.argv[1:])"
     command = [sys.executable, "-c", program, "evaluate", "text", "text", "text"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.splitlines() == [
+    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert result.returncode == 2
+    assert result.stderr.splitlines() == [
         "error: this command needs sacrebleu, which is not installed",
         "hint: pip install 'sixfold[evaluate]'",
     ]
@@ -120,8 +120,8 @@ assert outside == {"sixfold"}, outside
 sixfold.Tokenizer, sixfold.preset
 assert "torch" not in sys.modules
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_public_names_are_sorted_and_real():
@@ -175,8 +175,8 @@ def test_every_file_is_opened_as_bytes_or_with_its_encoding():
 def test_the_tree_of_the_architecture_page_is_that_of_the_sources():
     """The page has a line for each module, made from its docstring, and no line for anything else."""
     command = [sys.executable, ROOT / "docs" / "module_tree.py", "--check"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr or "run: python docs/module_tree.py"
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr or "run: python docs/module_tree.py"
 
 
 def test_the_architecture_page_names_files_that_exist():

@@ -132,7 +132,7 @@ def test_a_long_name_can_be_written(tmp_path):
 
 
 def test_a_file_is_locked_on_windows_too(tmp_path, monkeypatch):
-    """With the calls of Windows replaced by a table of locked bytes, as this machine has none."""
+    """A table of locked bytes replaces the system calls of Windows, which exist only there."""
     locked = set()
 
     def locking(descriptor, mode, count):

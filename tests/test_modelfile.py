@@ -78,8 +78,8 @@ def test_bfloat16_rounds_as_torch_does(weights, tmp_path):
 
 def test_bfloat16_keeps_special_values():
     values = np.array([np.inf, -np.inf, np.nan, -0.0, 3e38, 1e-40], np.float32)
-    ours = tensorfile.bfloat16(values).float32()
-    np.testing.assert_array_equal(ours, torch.from_numpy(values).bfloat16().float().numpy())
+    result = tensorfile.bfloat16(values).float32()
+    np.testing.assert_array_equal(result, torch.from_numpy(values).bfloat16().float().numpy())
 
 
 def test_int8_is_the_scheme_of_ctranslate2(weights):
@@ -104,8 +104,8 @@ def test_int8_is_within_half_a_step_and_quantising_again_changes_nothing(weights
         step = np.abs(array).max(axis=-1, keepdims=True) / 127 if model.tensors[name].dtype == "I8" else 0
         assert np.all(np.abs(model.weight(name) - array) <= 0.5001 * step)
     save(tmp_path / "n.safetensors", CONFIG, model.weights(), storage="int8")
-    again = load(tmp_path / "n.safetensors")
-    assert all(np.array_equal(again.tensors[name].data, model.tensors[name].data) for name in weights)
+    second = load(tmp_path / "n.safetensors")
+    assert all(np.array_equal(second.tensors[name].data, model.tensors[name].data) for name in weights)
 
 
 def test_a_row_of_zeros_survives_int8():
@@ -233,18 +233,18 @@ def test_a_foreign_safetensors_file_is_refused(tmp_path):
 
 
 def test_all_wrong_weights_are_named_at_once(weights, tmp_path):
-    wrong = dict(weights)
-    del wrong["encoder.layers.1.feed_forward.up.bias"]
-    wrong["extra"] = np.zeros(1, np.float32)
-    wrong["encoder.layers.0.feed_forward.up.bias"] = np.zeros(5, np.float32)
+    bad_weights = dict(weights)
+    del bad_weights["encoder.layers.1.feed_forward.up.bias"]
+    bad_weights["extra"] = np.zeros(1, np.float32)
+    bad_weights["encoder.layers.0.feed_forward.up.bias"] = np.zeros(5, np.float32)
     with pytest.raises(ModelFileError) as caught:
-        save(tmp_path / "m.safetensors", CONFIG, wrong)
+        save(tmp_path / "m.safetensors", CONFIG, bad_weights)
     message = str(caught.value)
     assert "missing encoder.layers.1.feed_forward.up.bias" in message
     assert "unexpected extra" in message
     assert "encoder.layers.0.feed_forward.up.bias is (5,), expected (24,)" in message
     with pytest.raises(ModelFileError, match="unexpected extra"):
-        load_weights(random_model(SMALL), wrong)
+        load_weights(random_model(SMALL), bad_weights)
 
 
 def test_a_tokeniser_may_be_smaller_than_the_table_but_not_larger(weights, tmp_path):
@@ -280,11 +280,11 @@ LISTS = modelfile.Shortlist(np.array([2, 4]), np.array([0, 3, *[3] * 21, 5]), np
 
 def test_a_shortlist_travels_in_the_file_and_is_no_weight(weights, tmp_path):
     save(tmp_path / "m.safetensors", CONFIG, weights, storage="int8", shortlist=LISTS)
-    read = load(tmp_path / "m.safetensors")
-    assert read.shortlist is not None
-    assert read.shortlist.candidates([0, 5, 0]).tolist() == [2, 4, 7, 8, 9]
-    assert read.shortlist.candidates([0, 22]).tolist() == [2, 4, 7, 8, 9, 10]
-    assert read.weights().keys() == weights.keys()
+    model = load(tmp_path / "m.safetensors")
+    assert model.shortlist is not None
+    assert model.shortlist.candidates([0, 5, 0]).tolist() == [2, 4, 7, 8, 9]
+    assert model.shortlist.candidates([0, 22]).tolist() == [2, 4, 7, 8, 9, 10]
+    assert model.weights().keys() == weights.keys()
 
 
 def test_a_shortlist_of_many_comes_back_and_takes_little_more_than_a_byte_an_id():
@@ -295,10 +295,10 @@ def test_a_shortlist_of_many_comes_back_and_takes_little_more_than_a_byte_an_id(
     shuffled = np.concatenate([chance.permutation(each) for each in lists])
     tensors = modelfile.Shortlist(np.array([5]), begins, shuffled).tensors()
     assert sum(tensor.data.nbytes for tensor in tensors.values()) < 1.5 * len(targets)
-    read = modelfile.Shortlist.of(tensors)
-    for array, expected in ((read.begins, begins), (read.targets, targets), (read.always, [5])):
+    shortlist = modelfile.Shortlist.of(tensors)
+    for array, expected in ((shortlist.begins, begins), (shortlist.targets, targets), (shortlist.always, [5])):
         np.testing.assert_array_equal(array, expected)
-    assert {array.dtype for array in (read.begins, read.targets)} == {np.dtype(np.int32)}
+    assert {array.dtype for array in (shortlist.begins, shortlist.targets)} == {np.dtype(np.int32)}
 
 
 STORED = {name.split(".")[1]: tensor.data for name, tensor in LISTS.tensors().items()}

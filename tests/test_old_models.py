@@ -1,4 +1,4 @@
-"""A model file of every format that was ever released is read for ever, and does what it did."""
+"""Model files of every released format can still be read, and give the same results."""
 
 import json
 import sys
@@ -47,7 +47,7 @@ def test_a_model_of_format_1_translates_as_it_did(storage):
 
 
 def changed(tmp_path, section, **values):
-    """A file of format 1 whose settings are those of another version."""
+    """Return a file of format 1 with the settings of another version."""
     tensors, metadata = tensorfile.read(path_of("int8"))
     metadata.pop("checksum")
     config = json.loads(metadata["config"])

@@ -22,7 +22,7 @@ def read(page):
 
 
 def substance(text):
-    """What both languages must share: code blocks without comments, links, and the levels of the headings."""
+    """Return what both languages must share: code blocks without comments, links, and the levels of the headings."""
     blocks = [(language, re.sub(r"[ \t]*#.*$", "", code, flags=re.MULTILINE)) for language, code in CODE.findall(text)]
     prose = CODE.sub("", text)
     # A Chinese page or picture stands for the English one of the same name.

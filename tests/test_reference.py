@@ -78,10 +78,10 @@ def test_runs_print_and_log_the_fields_that_the_reference_describes(script, tmp_
                      "--set", "training.steps=2", "--set", "training.batch_tokens=256"],
         "report": ["report", run, "--json"],
     }  # fmt: skip
-    seen = {name: script.parse(run_here(capsys, *words).out) for name, words in outputs.items()}
+    records = {name: script.parse(run_here(capsys, *words).out) for name, words in outputs.items()}
     for name in ("metrics.jsonl", "samples.jsonl"):
-        seen[name] = [json.loads(line) for line in (run / name).read_text(encoding="utf-8").splitlines()]
+        records[name] = [json.loads(line) for line in (run / name).read_text(encoding="utf-8").splitlines()]
     described = {each.title: each for each in script.OUTPUTS if not each.commands}
-    assert described.keys() == seen.keys()
-    for name, values in seen.items():
+    assert described.keys() == records.keys()
+    for name, values in records.items():
         script.field_rows(described[name], values)

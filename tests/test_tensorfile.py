@@ -55,8 +55,8 @@ def test_what_the_library_reads_is_read_and_written_again_as_the_same_bytes(dtyp
         bytes(expected["data"]),
     )
     tensorfile.write(tmp_path / "y.safetensors", {"a": tensor}, {})
-    [(_, again)] = deserialize((tmp_path / "y.safetensors").read_bytes())
-    assert (again["dtype"], again["shape"], bytes(again["data"])) == (dtype, [2, 4], data)
+    [(_, entry)] = deserialize((tmp_path / "y.safetensors").read_bytes())
+    assert (entry["dtype"], entry["shape"], bytes(entry["data"])) == (dtype, [2, 4], data)
 
 
 @pytest.mark.parametrize("dtype", TORCH)
@@ -94,9 +94,9 @@ def test_a_tensor_that_a_family_ignores_may_have_any_type():
     tensors = {f"transformer.{name}": Tensor.of(np.zeros(shape, np.float32)) for name, shape in shapes.items()}
     ignored = {"transformer.h.0.attn.bias": Tensor("F4", np.zeros(8, np.uint8), (16,))}
     assert len(translate(settings, {**tensors, **ignored})[1]) == len(shapes)
-    wrong = {"transformer.wte.weight": Tensor("F4", np.zeros(14, np.uint8), (7, 4))}
+    bad_tensors = {"transformer.wte.weight": Tensor("F4", np.zeros(14, np.uint8), (7, 4))}
     with pytest.raises(ModelFileError, match="type F4 cannot be converted"):
-        translate(settings, tensors | wrong)
+        translate(settings, tensors | bad_tensors)
 
 
 @pytest.mark.parametrize("dtype", BITS)
@@ -174,9 +174,9 @@ def test_a_system_that_cannot_read_at_a_position_reads_the_same(stored, monkeypa
 
 def test_what_is_read_can_be_sent_to_another_process(stored):
     tensors, _ = tensorfile.read(stored)
-    again = pickle.loads(pickle.dumps(tensors["a"]))
-    np.testing.assert_array_equal(again.data, np.arange(50_000))
-    assert again.dtype == "F32"
+    copy = pickle.loads(pickle.dumps(tensors["a"]))
+    np.testing.assert_array_equal(copy.data, np.arange(50_000))
+    assert copy.dtype == "F32"
 
 
 CUT_WHILE_IN_USE = """
@@ -216,6 +216,6 @@ def test_a_model_that_is_cut_short_while_in_use_ends_no_process(tmp_path, tmp_pa
     model = shared_models(tmp_path_factory)["zh-en"]
     (tmp_path / "m.safetensors").write_bytes(model.read_bytes())
     command = [sys.executable, "-c", CUT_WHILE_IN_USE, str(tmp_path / "m.safetensors")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr  # a negative one is a signal
-    assert done.stdout.splitlines() == ["translator works", "explorer True", "weights True", "opened again works"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr  # a negative one is a signal
+    assert result.stdout.splitlines() == ["translator works", "explorer True", "weights True", "opened again works"]

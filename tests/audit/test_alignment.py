@@ -59,7 +59,7 @@ def test_the_threshold_is_between_two_distributions():
 @pytest.mark.parametrize("share", [0.05, 0.2, 0.4])
 @pytest.mark.parametrize("distance", [2.5, 3.0, 4.0])  # in standard deviations
 def test_most_unrelated_pairs_and_few_others_are_below_the_threshold(share, distance):
-    """Whatever the share of the unrelated pairs is, and where the two kinds overlap."""
+    """This holds for several shares of unrelated pairs, and where the scores of both kinds overlap."""
     generator = np.random.default_rng(1)
     bad, good = generator.normal(0, 1, int(share * 8000)), generator.normal(distance, 1, 8000 - int(share * 8000))
     separation = Separation.between(np.concatenate([bad, good]), generator.normal(0, 1, 8000))
@@ -108,9 +108,9 @@ def test_words_are_separated_by_spaces_or_are_characters_and_their_pairs():
 
 @given(st.lists(st.text(), max_size=5))
 def test_a_text_has_the_same_words_alone_and_among_others(texts):
-    together = side(texts)
+    batch = side(texts)
     for row, text in enumerate(texts):
-        assert together.take(np.array([row])).words.tolist() == side([text]).words.tolist()
+        assert batch.take(np.array([row])).words.tolist() == side([text]).words.tolist()
 
 
 @given(st.lists(st.floats(-5, 5), min_size=1), st.lists(st.floats(-5, 5), min_size=1))

@@ -262,15 +262,15 @@ def test_similarity_estimates_the_share_of_common_shingles():
     for _ in range(100):
         letters = [chr(chance.randrange(0x4E00, 0x9000)) for _ in range(200)]
         cut = chance.randrange(0, 200)
-        both = "".join(letters), "".join(letters[:cut]) + "".join(reversed(letters[cut:]))
+        texts = "".join(letters), "".join(letters[:cut]) + "".join(reversed(letters[cut:]))
         sets = [
             {
                 text[at : at + near_duplicates.SHINGLE_LETTERS]
                 for at in range(len(text) - near_duplicates.SHINGLE_LETTERS + 1)
             }
-            for text in both
+            for text in texts
         ]
-        estimate = near_duplicates.similarity(*near_duplicates.signatures(TextArrays.of(both)))
+        estimate = near_duplicates.similarity(*near_duplicates.signatures(TextArrays.of(texts)))
         errors.append(estimate - len(sets[0] & sets[1]) / len(sets[0] | sets[1]))
     assert abs(np.mean(errors)) < 0.03
     assert np.std(errors) < 0.15

@@ -167,7 +167,7 @@ def test_a_reader_that_goes_away_gets_no_complaint(tmp_path):
 
 
 def test_a_busy_machine_does_not_change_the_estimate_of_hours(monkeypatch):
-    """What takes the core away for 50 times as long as a product takes is no slowness of the core."""
+    """Another process may hold the core for 50 times as long as a product takes; the core is not slower for that."""
     quiet = doctor.core_speed()
     product = np.matmul
 

@@ -48,16 +48,16 @@ def test_every_verb_spells_its_options_the_same_way():
 
 
 def test_old_spellings_are_read_as_the_new_ones_where_the_command_has_these():
-    shown = {"--output", "-o", "--model", "--from"}
-    assert list(replace_old_spellings(["a", "--out", "b", "--out=c"], shown)) == ["a", "--output", "b", "--output=c"]
-    assert list(replace_old_spellings(["-t", "x", "--source-language", "de"], shown)) == [
+    names = {"--output", "-o", "--model", "--from"}
+    assert list(replace_old_spellings(["a", "--out", "b", "--out=c"], names)) == ["a", "--output", "b", "--output=c"]
+    assert list(replace_old_spellings(["-t", "x", "--source-language", "de"], names)) == [
         "--model",
         "x",
         "--from",
         "de",
     ]
-    assert list(replace_old_spellings(["--to", "x", "--target", "y"], shown)) == ["--to", "x", "--target", "y"]
-    assert list(replace_old_spellings(["--", "--out"], shown)) == ["--", "--out"]
+    assert list(replace_old_spellings(["--to", "x", "--target", "y"], names)) == ["--to", "x", "--target", "y"]
+    assert list(replace_old_spellings(["--", "--out"], names)) == ["--", "--out"]
 
 
 def test_an_old_spelling_works_and_help_shows_the_new_one_only(tmp_path, capsys):

@@ -125,7 +125,7 @@ def test_a_folder_is_no_sentence(tmp_path):
 def terminal(monkeypatch, capsys):
     """Return a function that prints a view to a terminal of some width; `settings` are environment variables."""
 
-    def shown(view, width, **settings):
+    def render(view, width, **settings):
         for name, value in {"FORCE_COLOR": "1", "COLORTERM": "truecolor", "TERM": "xterm", **settings}.items():
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("COLUMNS", str(width))
@@ -133,7 +133,7 @@ def terminal(monkeypatch, capsys):
         return capsys.readouterr().out
 
     monkeypatch.delenv("NO_COLOR", raising=False)
-    return shown
+    return render
 
 
 def test_a_terminal_has_colours_and_without_them_digits(terminal):

@@ -241,13 +241,13 @@ def test_a_file_becomes_as_many_lines_in_its_order(model, files):
 
 
 def test_more_lines_than_a_window_keep_their_order(model):
-    many = [SOURCES[index * 7 % 40] for index in range(3000)]
-    result = piped(model, lines(many).encode(), "--beam", "1")
+    sources = [SOURCES[index * 7 % 40] for index in range(3000)]
+    result = piped(model, lines(sources).encode(), "--beam", "1")
     assert result.stdout.decode().count("\n") == 3000
     single = dict(
         zip(SOURCES, piped(model, lines(SOURCES).encode(), "--beam", "1").stdout.decode().splitlines(), strict=True)
     )
-    assert result.stdout.decode().splitlines() == [single[text] for text in many]
+    assert result.stdout.decode().splitlines() == [single[text] for text in sources]
 
 
 def test_white_space_blank_lines_line_ends_and_a_missing_last_one_are_kept(model):
@@ -441,38 +441,38 @@ def on_a_terminal(command, typed):
     if child == 0:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.execv(command[0], list(map(str, command)))
-    seen = b""
+    screen = b""
     for keys in typed:
-        while not seen.endswith(b"> "):
-            assert select.select([terminal], [], [], 30)[0], seen
-            seen += os.read(terminal, 1024)
-        seen += b"|"
+        while not screen.endswith(b"> "):
+            assert select.select([terminal], [], [], 30)[0], screen
+            screen += os.read(terminal, 1024)
+        screen += b"|"
         time.sleep(0.2)  # Ctrl-C between the prompt and the waiting for keys would be noticed with the next key
         os.write(terminal, keys)
     with suppress(OSError):  # on Linux, the other side was closed
         while more := os.read(terminal, 1024) if select.select([terminal], [], [], 30)[0] else b"":
-            seen += more
+            screen += more
     _, status = os.waitpid(child, 0)
     os.close(terminal)
-    return seen.decode(), os.waitstatus_to_exitcode(status)
+    return screen.decode(), os.waitstatus_to_exitcode(status)
 
 
 @pytest.mark.filterwarnings("ignore:.*forkpty:DeprecationWarning")
 @pytest.mark.parametrize("leave", [b"\x04", b"\x03"])
 def test_a_terminal_gets_a_prompt_that_is_left_cleanly(leave, model):
     typed = [f"{text}\n".encode() for text in SOURCES[:2]]
-    seen, status = on_a_terminal([*COMMAND, "--model", model], [*typed, leave])
-    assert "zh→toy: type a line and press Enter; Ctrl-D ends" in seen
-    assert all(target in seen for target in TARGETS[:2])
+    screen, status = on_a_terminal([*COMMAND, "--model", model], [*typed, leave])
+    assert "zh→toy: type a line and press Enter; Ctrl-D ends" in screen
+    assert all(target in screen for target in TARGETS[:2])
     assert status == 0
-    assert "Traceback" not in seen
+    assert "Traceback" not in screen
 
 
 @pytest.mark.filterwarnings("ignore:.*forkpty:DeprecationWarning")
 def test_a_terminal_sees_how_far_a_file_is(model, files):
-    seen, status = on_a_terminal([*COMMAND, "--model", model, files[0], "--output", files[1]], [])
+    screen, status = on_a_terminal([*COMMAND, "--model", model, files[0], "--output", files[1]], [])
     assert status == 0
-    assert "40 lines" in seen
+    assert "40 lines" in screen
     assert files[1].read_text(encoding="utf-8") == lines(TARGETS)
 
 

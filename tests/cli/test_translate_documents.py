@@ -47,8 +47,8 @@ def test_a_glossary_is_honoured_in_texts_files_and_documents(model, tmp_path):
     (tmp_path / "a.txt").write_text("机器学习很有趣\n", encoding="utf-8")
     (tmp_path / "a.html").write_text("<p>机器学习很有趣</p>\n", encoding="utf-8")
     assert word != "mathematics"
-    for what in ("机器学习很有趣", tmp_path / "a.txt", tmp_path / "a.html"):
-        assert "mathematics" in translate(model, what, "--glossary", tmp_path / "g.tsv").stdout
+    for source in ("机器学习很有趣", tmp_path / "a.txt", tmp_path / "a.html"):
+        assert "mathematics" in translate(model, source, "--glossary", tmp_path / "g.tsv").stdout
     result = sixfold("translate", "--model", model, "机器学习", "--glossary", tmp_path / "none.tsv")
     assert result.returncode == 2
     assert "none.tsv: cannot be read" in result.stderr

@@ -87,11 +87,11 @@ def test_a_killed_driver_is_started_anew_and_killed_workers_are_replaced(start, 
     wait_until(lambda: parts(tmp_path / "out"))
     driver.kill()
     driver.wait(timeout=30)
-    done = {path: path.stat().st_ino for path in parts(tmp_path / "out")}
+    inodes = {path: path.stat().st_ino for path in parts(tmp_path / "out")}
     driver = start()
-    wait_until(lambda: set(parts(tmp_path / "out")) - set(done))
+    wait_until(lambda: set(parts(tmp_path / "out")) - set(inodes))
     workers = wait_until(lambda: {number for number, name in group_of(driver.pid).items() if "MapWorker" in name})
-    assert all(path.stat().st_ino == number for path, number in done.items() if path.exists())  # not written again
+    assert all(path.stat().st_ino == number for path, number in inodes.items() if path.exists())  # not written again
     for number in workers:
         os.kill(number, signal.SIGKILL)
     assert driver.wait(timeout=120) == 0, (tmp_path / "log").read_text(encoding="utf-8")
@@ -101,10 +101,10 @@ def test_a_killed_driver_is_started_anew_and_killed_workers_are_replaced(start, 
 
 
 def test_a_cluster_that_is_not_there_is_one_line(command, tmp_path):
-    where = os.environ | {"RAY_ADDRESS": "127.0.0.1:1"}
-    done = subprocess.run(command, env=where, capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stdout) == (2, "")
-    error, hint = done.stderr.splitlines()
+    environment = os.environ | {"RAY_ADDRESS": "127.0.0.1:1"}
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert (result.returncode, result.stdout) == (2, "")
+    error, hint = result.stderr.splitlines()
     assert error == "error: --workers ray: RAY_ADDRESS=127.0.0.1:1: Connection refused"
     assert hint.startswith("hint: is the cluster up?")
     assert not parts(tmp_path / "out")

@@ -23,13 +23,13 @@ class Table:
         self.vocab, self.seed, self.spread = vocab, seed, spread
         self.rows = [(sentence, ()) for sentence in range(batch)]
 
-    def logits(self, sentence, written):
-        key = hash((self.seed, sentence, written)) % 2**31
+    def logits(self, sentence, prefix):
+        key = hash((self.seed, sentence, prefix)) % 2**31
         return self.spread * torch.randn(self.vocab, generator=torch.Generator().manual_seed(key))
 
     def step(self, tokens):
         assert len(tokens) == len(self.rows)
-        self.rows = [(s, (*written, t)) for (s, written), t in zip(self.rows, tokens.tolist(), strict=True)]
+        self.rows = [(s, (*prefix, t)) for (s, prefix), t in zip(self.rows, tokens.tolist(), strict=True)]
         return torch.stack([self.logits(*row) for row in self.rows])
 
     def reorder(self, rows):
@@ -42,13 +42,13 @@ def start(batch):
 
 def score_of(table, sentence, tokens, options, ended=True):
     """Return the score of a target by its definition, token by token."""
-    written, total = (START,), 0.0
+    prefix, total = (START,), 0.0
     for step, token in enumerate([*tokens, *([EOS] if ended else [])]):
-        logits = table.logits(sentence, written).clone()
+        logits = table.logits(sentence, prefix).clone()
         if step < options.min_length:
             logits[EOS] = -math.inf
         total += logits.log_softmax(-1)[token].item()
-        written = (*written, token)
+        prefix = (*prefix, token)
     return total / (len(tokens) + ended) ** options.length_penalty
 
 
@@ -92,9 +92,9 @@ def test_a_batch_gives_what_each_sentence_gives_alone(seed, beam, length_penalty
     options = SearchOptions(beam=beam, n_best=beam, max_length=7, length_penalty=length_penalty)
     batched = beam_search(Table(3, seed=seed), start(3), EOS, options)
     for sentence in range(3):
-        alone = Table(1, seed=seed)
-        alone.rows = [(sentence, ())]
-        assert beam_search(alone, start(1), EOS, options) == [batched[sentence]]
+        single = Table(1, seed=seed)
+        single.rows = [(sentence, ())]
+        assert beam_search(single, start(1), EOS, options) == [batched[sentence]]
 
 
 @settings(max_examples=80, deadline=None)

@@ -63,9 +63,9 @@ def tokens_of(results):
 )
 @pytest.mark.parametrize("prefixes", [None, PREFIXES], ids=["whole", "from prefixes"])
 def test_engines_decode_alike_under_every_constraint(engines, options, prefixes):
-    ours, theirs = (engine.decode(SOURCES, options, prefixes) for engine in engines)
-    assert tokens_of(ours) == tokens_of(theirs)
-    for hypothesis, reference in zip(chain(*ours), chain(*theirs), strict=True):
+    results, references = (engine.decode(SOURCES, options, prefixes) for engine in engines)
+    assert tokens_of(results) == tokens_of(references)
+    for hypothesis, reference in zip(chain(*results), chain(*references), strict=True):
         assert hypothesis.score == pytest.approx(reference.score, abs=1e-3)
 
 
@@ -114,8 +114,10 @@ def test_alternatives_begin_with_the_likeliest_next_tokens(engine):
 
 def test_engines_offer_the_same_alternatives(engines):
     for prefix in ([9, 10], [], [8, 8]):
-        ours, theirs = (engine.alternatives(SOURCES[0], prefix, replace(SEARCH, n_best=4)) for engine in engines)
-        assert [target.tokens for target in ours] == [target.tokens for target in theirs]
+        alternatives, references = (
+            engine.alternatives(SOURCES[0], prefix, replace(SEARCH, n_best=4)) for engine in engines
+        )
+        assert [target.tokens for target in alternatives] == [target.tokens for target in references]
 
 
 def test_no_alternatives_are_left_at_the_limit(engine):

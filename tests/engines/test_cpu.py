@@ -88,8 +88,8 @@ def test_a_batch_decodes_as_each_source_does_alone(file):
     engine = CpuEngine(file, "float32")
     batch = engine.decode(SOURCES, BEAM)
     for source, hypotheses in zip(SOURCES, batch, strict=True):
-        (alone,) = engine.decode([source], BEAM)
-        assert [c.tokens for c in alone] == [c.tokens for c in hypotheses]
+        (expected,) = engine.decode([source], BEAM)
+        assert [c.tokens for c in expected] == [c.tokens for c in hypotheses]
 
 
 def test_a_target_ends_where_the_position_table_does(file):
@@ -136,10 +136,10 @@ def test_a_long_neighbour_does_not_make_a_short_source_run_on(file):
     options = SearchOptions(beam=2, min_length=20, max_length=24, max_ratio=1.0)
     engine = CpuEngine(file, "float32", threads=1)
     sources = [[5, 6] * 5 + [4, 2]] * 10 + [[5, 6] * 4 + [2]] * 10  # 12 and 9 tokens: some share a batch
-    alone = [engine.decode([source], options)[0] for source in sources]
-    assert len(alone[0][0].tokens) > len(alone[-1][0].tokens)
+    expected = [engine.decode([source], options)[0] for source in sources]
+    assert len(expected[0][0].tokens) > len(expected[-1][0].tokens)
     batch = engine.decode(sources, options)
-    assert [[c.tokens for c in each] for each in batch] == [[c.tokens for c in each] for each in alone]
+    assert [[c.tokens for c in each] for each in batch] == [[c.tokens for c in each] for each in expected]
 
 
 def test_many_sources_are_shared_out_and_come_back_in_order(file):

@@ -55,9 +55,9 @@ def engine_of(config, device="cpu", seed=1):
 
 def assert_same(results, expected):
     assert len(results) == len(expected)
-    for ours, theirs in zip(results, expected, strict=True):
-        assert [hypothesis.tokens for hypothesis in ours] == [hypothesis.tokens for hypothesis in theirs]
-        for hypothesis, reference in zip(ours, theirs, strict=True):
+    for hypotheses, references in zip(results, expected, strict=True):
+        assert [hypothesis.tokens for hypothesis in hypotheses] == [hypothesis.tokens for hypothesis in references]
+        for hypothesis, reference in zip(hypotheses, references, strict=True):
             assert hypothesis.score == pytest.approx(reference.score, abs=1e-4)
             assert hypothesis.logprobs == pytest.approx(reference.logprobs, abs=1e-4)
 
@@ -93,7 +93,7 @@ def test_every_option_of_the_model_is_decoded(name):
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_slots_are_used_again_by_sentences_of_other_lengths(device):
-    """Targets of very different lengths: long ones stay while many short ones come and go."""
+    """The lengths of targets differ: long ones keep their slots while many short ones begin and end."""
     config = replace(SMALL, max_length=100)
     engine, model = engine_of(config, device, seed=5)
     sources = random_sources(60, longest=15)
@@ -105,7 +105,7 @@ def test_slots_are_used_again_by_sentences_of_other_lengths(device):
 
 @pytest.mark.parametrize("beam", [2, 4])
 def test_hypotheses_that_end_among_others_are_traced_back(beam):
-    """Where a candidate that ranks high ends, the hypotheses that live on are not the first candidates."""
+    """If a high-ranked candidate ends, the hypotheses that continue are not the first candidates."""
     config = replace(SMALL, output_bias=True)
     engine, model = engine_of(config)
     with torch.no_grad():
@@ -143,9 +143,9 @@ def test_engines_agree_token_for_token(device):
         assert [hypotheses[0].tokens[: len(target[:2])] for hypotheses in results] == [target[:2]] * 2
         assert results[0][0].tokens == results[1][0].tokens
     scores = [engine.score(sources, targets) for engine in engines]
-    for target, ours, theirs in zip(targets, *scores, strict=True):
-        assert len(ours) == len(target) + 1
-        assert ours == pytest.approx(theirs, abs=1e-4)
+    for target, scores_cpu, scores_gpu in zip(targets, *scores, strict=True):
+        assert len(scores_cpu) == len(target) + 1
+        assert scores_cpu == pytest.approx(scores_gpu, abs=1e-4)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

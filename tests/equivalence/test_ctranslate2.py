@@ -42,11 +42,11 @@ def with_likely_eos(config, seed):
     return config, model
 
 
-def compare(ours, theirs):
-    for hypotheses, candidates in zip(ours, theirs, strict=True):
+def compare(results, expected):
+    for hypotheses, candidates in zip(results, expected, strict=True):
         assert [h.tokens for h in hypotheses] == [c.tokens for c in candidates]
         assert [h.score for h in hypotheses] == pytest.approx([c.score for c in candidates], abs=1e-3)
-    return sum(len(h.tokens) < len(h.logprobs) for hypotheses in ours for h in hypotheses)
+    return sum(len(h.tokens) < len(h.logprobs) for hypotheses in results for h in hypotheses)
 
 
 def check(config, model, seed=1, patiences=(1.0, 1000.0)):
@@ -56,14 +56,14 @@ def check(config, model, seed=1, patiences=(1.0, 1000.0)):
     begin = torch.full((len(sources),), config.bos)
     prompts = rows_of(sources, padding)
     greedy_options = SearchOptions(beam=1, max_length=LENGTH)
-    ours = greedy(translation_stepper(model, sources, padding, LENGTH), begin, config.eos, greedy_options)
-    ended = compare([[each] for each in ours], engine.decode(prompts, greedy_options))
+    results = greedy(translation_stepper(model, sources, padding, LENGTH), begin, config.eos, greedy_options)
+    ended = compare([[each] for each in results], engine.decode(prompts, greedy_options))
     for patience in patiences:
-        theirs = SearchOptions(beam=4, n_best=2, max_length=LENGTH, patience=patience)
+        engine_options = SearchOptions(beam=4, n_best=2, max_length=LENGTH, patience=patience)
         # CTranslate2 cannot tell that no live hypothesis can win. With this patience it goes on and finds the same.
-        options = replace(theirs, patience=0.0) if patience == 1000.0 else theirs
-        ours = beam_search(translation_stepper(model, sources, padding, LENGTH), begin, config.eos, options)
-        ended += compare(ours, engine.decode(prompts, theirs))
+        options = replace(engine_options, patience=0.0) if patience == 1000.0 else engine_options
+        results = beam_search(translation_stepper(model, sources, padding, LENGTH), begin, config.eos, options)
+        ended += compare(results, engine.decode(prompts, engine_options))
     return ended
 
 
@@ -99,9 +99,9 @@ def test_length_penalties_agree(length_penalty):
     config, model = with_likely_eos(SMALL, 1)
     sources, _, padding = random_batch(config)
     options = SearchOptions(max_length=LENGTH, length_penalty=length_penalty)
-    ours = beam_search(translation_stepper(model, sources, padding, LENGTH), torch.full((3,), 1), 2, options)
+    results = beam_search(translation_stepper(model, sources, padding, LENGTH), torch.full((3,), 1), 2, options)
     engine = CpuEngine(in_memory(config, model), "float32")
-    compare(ours, engine.decode(rows_of(sources, padding), replace(options, patience=1000.0)))
+    compare(results, engine.decode(rows_of(sources, padding), replace(options, patience=1000.0)))
 
 
 DECODERS = {
@@ -123,8 +123,8 @@ def test_decoder_only_models_continue_alike(name):
         return fed
 
     greedy_options = SearchOptions(beam=1, max_length=LENGTH)
-    ours = greedy(stepper(), prompts[:, -1], config.eos, greedy_options)
-    compare([[each] for each in ours], engine.decode(prompts.tolist(), greedy_options))
+    results = greedy(stepper(), prompts[:, -1], config.eos, greedy_options)
+    compare([[each] for each in results], engine.decode(prompts.tolist(), greedy_options))
     four = SearchOptions(beam=4, n_best=2, max_length=LENGTH, patience=1.0)
     compare(beam_search(stepper(), prompts[:, -1], config.eos, four), engine.decode(prompts.tolist(), four))
 
@@ -159,8 +159,8 @@ def test_stored_weights_run_as_they_are_stored(storage, tmp_path):
     check(config, model)
     sources, _, padding = random_batch(config)
     options = SearchOptions(max_length=LENGTH, patience=1.0)
-    ours = beam_search(translation_stepper(model, sources, padding, LENGTH), torch.full((3,), 1), 2, options)
-    compare(ours, CpuEngine(file, "float32").decode(rows_of(sources, padding), options))
+    results = beam_search(translation_stepper(model, sources, padding, LENGTH), torch.full((3,), 1), 2, options)
+    compare(results, CpuEngine(file, "float32").decode(rows_of(sources, padding), options))
 
 
 def test_int8_computation_scores_as_float32_does_up_to_rounding():

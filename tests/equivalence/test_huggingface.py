@@ -91,20 +91,20 @@ def batch():
     return torch.randint(3, VOCAB, (3, 9)).masked_fill(~padding, 0), torch.randint(3, VOCAB, (3, 6)), padding
 
 
-def all_logits(theirs, file, source, target, padding):
+def all_logits(hf_model, file, source, target, padding):
     """Return the logits at real positions: those of transformers, of our model and of the NumPy forward pass."""
-    mine = our_model(file)
+    model = our_model(file)
     kind = file.config.model.kind
     if kind == "encoder-decoder":
-        their = theirs(input_ids=source, attention_mask=padding.long(), decoder_input_ids=target).logits
+        hf_logits = hf_model(input_ids=source, attention_mask=padding.long(), decoder_input_ids=target).logits
         trace = forward(file, source.numpy(), target.numpy(), padding.numpy())
-        return their, mine(source, target, padding), trace["logits"]
+        return hf_logits, model(source, target, padding), trace["logits"]
     if kind == "encoder":
         types = torch.randint(0, 2, source.shape)
-        their = theirs(input_ids=source, attention_mask=padding.long(), token_type_ids=types).logits
+        hf_logits = hf_model(input_ids=source, attention_mask=padding.long(), token_type_ids=types).logits
         trace = forward(file, source.numpy(), padding=padding.numpy(), types=types.numpy())
-        return their[padding], mine(source, padding, types)[padding], trace["logits"][padding.numpy()]
-    return theirs(input_ids=source).logits, mine(source), forward(file, target=source.numpy())["logits"]
+        return hf_logits[padding], model(source, padding, types)[padding], trace["logits"][padding.numpy()]
+    return hf_model(input_ids=source).logits, model(source), forward(file, target=source.numpy())["logits"]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -112,56 +112,56 @@ def all_logits(theirs, file, source, target, padding):
 def test_logits_equal_transformers(name, tmp_path):
     torch.manual_seed(0)
     make, shape, more = CASES[name]
-    theirs = with_noise(make(*shape, **more))
-    their, model, numpy = all_logits(theirs, save_and_load(theirs, tmp_path), *batch())
-    assert their.std() > 0.05
-    torch.testing.assert_close(model, their, rtol=0, atol=1e-4)
-    np.testing.assert_allclose(numpy, their.numpy(), rtol=0, atol=1e-4)
+    hf_model = with_noise(make(*shape, **more))
+    hf_logits, model, numpy = all_logits(hf_model, save_and_load(hf_model, tmp_path), *batch())
+    assert hf_logits.std() > 0.05
+    torch.testing.assert_close(model, hf_logits, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(numpy, hf_logits.numpy(), rtol=0, atol=1e-4)
 
 
 @torch.no_grad()
 def test_a_sentence_encoder_without_a_head_loads(tmp_path):
-    theirs = with_noise(bert(*SHAPES["small"], head=transformers.BertModel))
-    file = save_and_load(theirs, tmp_path)
+    hf_model = with_noise(bert(*SHAPES["small"], head=transformers.BertModel))
+    file = save_and_load(hf_model, tmp_path)
     source, _, padding = batch()
-    hidden = theirs(input_ids=source, attention_mask=padding.long()).last_hidden_state
+    hidden = hf_model(input_ids=source, attention_mask=padding.long()).last_hidden_state
     torch.testing.assert_close(our_model(file).hidden(source, padding)[padding], hidden[padding], rtol=0, atol=1e-4)
 
 
 @torch.no_grad()
 def test_an_old_pickled_checkpoint_loads(tmp_path):
-    theirs = with_noise(gpt2(*SHAPES["small"]))
-    theirs.save_pretrained(tmp_path)
+    hf_model = with_noise(gpt2(*SHAPES["small"]))
+    hf_model.save_pretrained(tmp_path)
     (tmp_path / "model.safetensors").unlink()
     # The original GPT-2 files leave out the prefix and carry their masks.
     state = {
         name.removeprefix("transformer."): weight
-        for name, weight in theirs.state_dict().items()
+        for name, weight in hf_model.state_dict().items()
         if "lm_head" not in name
     }
     state |= {"h.0.attn.bias": torch.ones(1, 1, 40, 40), "h.0.attn.masked_bias": torch.tensor(-1e4)}
     torch.save(state, tmp_path / "pytorch_model.bin")
     tokens, _, _ = batch()
-    torch.testing.assert_close(our_model(load_folder(tmp_path))(tokens), theirs(tokens).logits, rtol=0, atol=1e-4)
+    torch.testing.assert_close(our_model(load_folder(tmp_path))(tokens), hf_model(tokens).logits, rtol=0, atol=1e-4)
 
 
 @torch.no_grad()
 def test_shards_are_put_together(tmp_path):
-    theirs = with_noise(llama(*SHAPES["wide"]))
-    theirs.save_pretrained(tmp_path, max_shard_size="60KB")
+    hf_model = with_noise(llama(*SHAPES["wide"]))
+    hf_model.save_pretrained(tmp_path, max_shard_size="60KB")
     assert len(list(tmp_path.glob("*.safetensors"))) > 1
     tokens, _, _ = batch()
-    torch.testing.assert_close(our_model(load_folder(tmp_path))(tokens), theirs(tokens).logits, rtol=0, atol=1e-4)
+    torch.testing.assert_close(our_model(load_folder(tmp_path))(tokens), hf_model(tokens).logits, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["marian small", "bert small", "gpt2 small", "llama grouped-query", "llama tied"])
 @torch.no_grad()
 def test_weights_go_back_as_they_came(name, tmp_path):
     make, shape, more = CASES[name]
-    theirs = with_noise(make(*shape, **more))
-    file = save_and_load(theirs, tmp_path)
-    exported = export_weights(file.config.model, file.weights(), theirs.config.model_type)
-    state = theirs.state_dict()
+    hf_model = with_noise(make(*shape, **more))
+    file = save_and_load(hf_model, tmp_path)
+    exported = export_weights(file.config.model, file.weights(), hf_model.config.model_type)
+    state = hf_model.state_dict()
     for weight, array in exported.items():
         np.testing.assert_array_equal(array, state[weight].numpy())
     fresh = make(*shape, **more).eval()
@@ -177,10 +177,10 @@ def test_weights_go_back_as_they_came(name, tmp_path):
 @pytest.mark.parametrize("name", ["marian small", "bert small", "gpt2 small", "llama small"])
 @torch.no_grad()
 def test_a_config_may_leave_out_what_transformers_assumes(name, tmp_path):
-    """Configs on the Hub are as old as their checkpoints; here, those settings go that have their default value."""
+    """Old configs on the Hub lack newer settings, so this test removes the settings that have their default value."""
     make, shape, more = CASES[name]
-    theirs = with_noise(make(*shape, **more))
-    file = save_and_load(theirs, tmp_path)
+    hf_model = with_noise(make(*shape, **more))
+    file = save_and_load(hf_model, tmp_path)
     settings = json.loads((tmp_path / "config.json").read_text())
     silent = {key for key, value in FAMILIES[settings["model_type"]].defaults.items() if settings.get(key) == value}
     assert len(silent) >= 2
@@ -215,13 +215,13 @@ def test_a_flag_that_changes_what_is_computed_is_refused(make, flag, tmp_path):
 
 
 def test_a_weight_of_another_shape_is_named(tmp_path):
-    theirs = gpt2(*SHAPES["small"])
-    theirs.save_pretrained(tmp_path)
+    hf_model = gpt2(*SHAPES["small"])
+    hf_model.save_pretrained(tmp_path)
     settings = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(settings | {"n_inner": 65}))
     with pytest.raises(ModelFileError, match=r"feed_forward\.up\.weight is \(64, 32\), expected \(65, 32\)"):
         load_folder(tmp_path)
-    arrays = {name: weight.detach().numpy() for name, weight in theirs.named_parameters()}
+    arrays = {name: weight.detach().numpy() for name, weight in hf_model.named_parameters()}
     arrays["transformer.h.0.mlp.c_fc.weight"] = arrays["transformer.h.0.mlp.c_fc.weight"].T
     with pytest.raises(ModelFileError, match=r"is \(32, 64\), expected \(64, 32\)"):
         translate(settings, arrays)
@@ -253,20 +253,20 @@ def test_a_model_of_another_family_is_not_exported():
 
 @pytest.mark.parametrize("odd", [np.zeros((), np.float32), np.zeros((3, 3), np.float32)])
 def test_a_part_that_does_not_fit_its_neighbours_is_named(odd):
-    theirs = llama(*SHAPES["small"])
-    arrays = {name: weight.detach().numpy() for name, weight in theirs.named_parameters()}
+    hf_model = llama(*SHAPES["small"])
+    arrays = {name: weight.detach().numpy() for name, weight in hf_model.named_parameters()}
     arrays["model.layers.0.self_attn.q_proj.weight"] = odd
     with pytest.raises(ModelFileError, match=r"query_key_value\.weight is .*, expected \(96, 32\)"):
-        translate(theirs.config.to_dict(), arrays)
+        translate(hf_model.config.to_dict(), arrays)
 
 
 def test_all_missing_and_unexpected_weights_are_named():
-    theirs = gpt2(*SHAPES["small"])
-    arrays = {name: weight.detach().numpy() for name, weight in theirs.named_parameters()}
+    hf_model = gpt2(*SHAPES["small"])
+    arrays = {name: weight.detach().numpy() for name, weight in hf_model.named_parameters()}
     del arrays["transformer.h.0.ln_1.weight"], arrays["transformer.h.1.mlp.c_fc.bias"]
     arrays["transformer.h.9.extra"] = np.zeros(1, np.float32)
     with pytest.raises(ModelFileError) as caught:
-        translate(theirs.config.to_dict(), arrays)
+        translate(hf_model.config.to_dict(), arrays)
     faults = ("missing transformer.h.0.ln_1.weight", "missing transformer.h.1.mlp.c_fc.bias")
     assert all(fault in str(caught.value) for fault in (*faults, "unexpected transformer.h.9.extra"))
 

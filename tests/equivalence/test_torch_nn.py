@@ -28,7 +28,7 @@ def test_logits_equal_torch_nn_transformer(name):
     # torch.nn.Transformer ends both stacks in a norm, whatever the order of its norms.
     config = replace(SHAPES[name], final_norm=True)
     model = random_model(config)
-    theirs = nn.Transformer(
+    torch_model = nn.Transformer(
         config.d_model,
         config.heads,
         config.encoder_layers,
@@ -39,13 +39,13 @@ def test_logits_equal_torch_nn_transformer(name):
         norm_first=config.norm_position == "pre",
     ).eval()
     weights = {name: torch.from_numpy(array) for name, array in to_torch_nn(weights_of(model)).items()}
-    theirs.load_state_dict(weights, strict=True)
+    torch_model.load_state_dict(weights, strict=True)
     sources, targets, padding = random_batch(config)
 
     def embed(stack, tokens):
         return stack.embedding(tokens, torch.arange(tokens.size(1))[None], None)
 
-    hidden = theirs(
+    hidden = torch_model(
         embed(model.encoder, sources),
         embed(model.decoder, targets),
         tgt_mask=torch.ones(5, 5, dtype=torch.bool).triu(1),

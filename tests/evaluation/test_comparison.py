@@ -124,9 +124,9 @@ def test_the_page_of_one_system_has_no_differences():
 
 
 def test_few_sentences_have_no_p_value():
-    few = TestSet(SOURCES[:9], REFERENCES[:9], CORPORA[:9], "en")
+    test_set = TestSet(SOURCES[:9], REFERENCES[:9], CORPORA[:9], "en")
     first_nine = {system: translations[:9] for system, translations in TRANSLATIONS.items()}
-    scores = compare(few, first_nine, metrics_for(REFERENCES[:9], "en"), "first", samples=40).scores["human"]
+    scores = compare(test_set, first_nine, metrics_for(REFERENCES[:9], "en"), "first", samples=40).scores["human"]
     assert scores["BLEU"].difference > 0
     assert scores["BLEU"].p is None
 

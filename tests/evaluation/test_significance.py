@@ -64,13 +64,13 @@ def test_a_system_does_not_differ_from_itself(name):
 
 
 def test_chance_alone_is_rarely_significant():
-    """Two systems that are wrong in different places, equally often: about one test in twenty may say otherwise."""
+    """Two systems err equally often, on different sentences: about one test in twenty may find a difference."""
     random = np.random.default_rng(5)
     p_values = []
     for _ in range(40):
-        right = random.integers(0, 2, (2, 200))
-        gap = (right[0].mean() - right[1].mean()) * 100
-        scores = [100 * np.concatenate([counts @ system for counts in resamples(200, 200)]) / 200 for system in right]
+        correct = random.integers(0, 2, (2, 200))
+        gap = (correct[0].mean() - correct[1].mean()) * 100
+        scores = [100 * np.concatenate([counts @ system for counts in resamples(200, 200)]) / 200 for system in correct]
         p_values.append(p_value(scores[0], scores[1], gap))
     assert np.mean(np.array(p_values) < 0.01) <= 0.1
     assert max(p_values) > 0.3

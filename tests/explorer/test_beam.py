@@ -28,15 +28,15 @@ def search_with_torch(trace, model, beam, penalty):
     """Return the best hypothesis of `sixfold.decoding.search`."""
     options = TranslateOptions(beam=beam, length_penalty=penalty).search(39)
     if trace.source is not None:
-        read = trace.source.ids
-        stepper = translation_stepper(model, torch.tensor([read]), None, 40)
+        tokens = trace.source.ids
+        stepper = translation_stepper(model, torch.tensor([tokens]), None, 40)
         start = trace.config.bos
     else:
-        read = [*trace.target.ids, trace.predicted.ids[-1]]
-        options = replace(options, max_length=40 - len(read))
-        stepper, start = Stepper(model, 40), read[-1]
-        stepper.feed(torch.tensor([read[:-1]]))
-    options = replace(options, max_length=options.max_target_length(len(read)))
+        tokens = [*trace.target.ids, trace.predicted.ids[-1]]
+        options = replace(options, max_length=40 - len(tokens))
+        stepper, start = Stepper(model, 40), tokens[-1]
+        stepper.feed(torch.tensor([tokens[:-1]]))
+    options = replace(options, max_length=options.max_target_length(len(tokens)))
     return beam_search(stepper, torch.tensor([start]), trace.config.eos, options)[0][0]
 
 

@@ -25,13 +25,13 @@ def test_a_hidden_piece_is_masked_everywhere(make_model, max_logits, monkeypatch
     for column in range(len(trace.source)):
         padding = np.arange(len(trace.source))[None] != column
         probabilities = forward(trace.model, source, target, padding)["probabilities"][0]
-        for row, written in enumerate(trace.predicted.ids):
-            decrease = np.log(trace["probabilities"][row, written]) - np.log(probabilities[row, written])
+        for row, token in enumerate(trace.predicted.ids):
+            decrease = np.log(trace["probabilities"][row, token]) - np.log(probabilities[row, token])
             assert matrix[row, column] == pytest.approx(decrease, abs=1e-4)
 
 
 def test_a_word_depends_on_the_word_that_it_translates(trained_models):
-    right = count = 0
+    matches = count = 0
     for text in WORD_BY_WORD:
         trace = explore(text, None, trained_models["zh-en"])
         influences = word_weights(influence(trace), trace.predicted.words, trace.source.words)
@@ -40,9 +40,9 @@ def test_a_word_depends_on_the_word_that_it_translates(trained_models):
             origin = next((source for source, target in WORDS.items() if target == word), None)
             if origin in positions:
                 count += 1
-                right += trace.source.word_texts[int(row.argmax())] == origin
+                matches += trace.source.word_texts[int(row.argmax())] == origin
     assert count > 10
-    assert right >= 0.9 * count
+    assert matches >= 0.9 * count
 
 
 def test_a_head_that_looks_at_the_most_influential_pieces_comes_first(trained_models):

@@ -26,10 +26,10 @@ def test_it_contains_the_arrays_of_the_forward_pass(trace):
     assert trace.source.texts == ["<en>", "▁", "我", "爱", "猫", "。", "<eos>"]
     assert (trace.target.texts[0], trace.predicted.texts[-1]) == ("<bos>", "<eos>")
     assert trace.target.ids[1:] == trace.predicted.ids[:-1]
-    again = forward(trace.model, np.array([trace.source.ids]), np.array([trace.target.ids]))
-    assert list(again) == trace.names
-    assert np.array_equal(again["logits"][0], trace["logits"])
-    assert np.array_equal(again["encoder.embedding.position"], trace["encoder.embedding.position"])
+    arrays = forward(trace.model, np.array([trace.source.ids]), np.array([trace.target.ids]))
+    assert list(arrays) == trace.names
+    assert np.array_equal(arrays["logits"][0], trace["logits"])
+    assert np.array_equal(arrays["encoder.embedding.position"], trace["encoder.embedding.position"])
     assert sixfold.explore is explore
 
 

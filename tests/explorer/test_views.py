@@ -74,8 +74,8 @@ def texts_of(text):
     return [label.text for label in ElementTree.fromstring(text).iter(f"{NAMESPACE}text")]
 
 
-def grids(drawn):
-    return [part for part in drawn.scene.parts if isinstance(part, Grid)]
+def grids(figure):
+    return [part for part in figure.scene.parts if isinstance(part, Grid)]
 
 
 def pixels(data):
@@ -95,14 +95,14 @@ def png_pixels(scene):
 
 @pytest.mark.parametrize("name", [name for name in VIEW_NAMES if name != "training"])
 def test_every_view_can_be_drawn_in_every_format(trace, name):
-    drawn = view(name, [trace])
-    assert drawn.scene.title in texts_of(svg(drawn.scene))
-    shown = png_pixels(drawn.scene)
-    assert shown is None or shown.shape == (int(2 * drawn.scene.height), int(2 * drawn.scene.width), 3)
-    page = html_page(drawn)
+    figure = view(name, [trace])
+    assert figure.scene.title in texts_of(svg(figure.scene))
+    pixels = png_pixels(figure.scene)
+    assert pixels is None or pixels.shape == (int(2 * figure.scene.height), int(2 * figure.scene.width), 3)
+    page = html_page(figure)
     assert re.findall(r'(?:src|href)="(?!data:)|https?:|@import|url\(|<script', page) == []
-    assert all(table.title in page.replace("&quot;", '"') or len(drawn.tables) == 1 for table in drawn.tables)
-    for table in drawn.tables:
+    assert all(table.title in page.replace("&quot;", '"') or len(figure.tables) == 1 for table in figure.tables)
+    for table in figure.tables:
         assert all(len(row) == len(table.columns) for row in table.rows)
         json.dumps(table.to_dict(), allow_nan=False)
 
@@ -114,31 +114,31 @@ def test_chinese_pieces_are_text_in_the_picture(trace, name):
 
 
 def test_labels_stay_inside_the_picture(trace):
-    for drawn in views(trace).values():
-        for part in (*drawn.scene.heading, *drawn.scene.parts):
+    for figure in views(trace).values():
+        for part in (*figure.scene.heading, *figure.scene.parts):
             if isinstance(part, Label | Box | Grid):
-                assert 0 <= part.x <= drawn.scene.width
-                assert 0 <= part.y <= drawn.scene.height
+                assert 0 <= part.x <= figure.scene.width
+                assert 0 <= part.y <= figure.scene.height
 
 
 def test_a_cell_has_the_colour_of_its_number(trace):
-    drawn = view("attention", [trace], ViewOptions("encoder", 1, 2))
-    grid, weights = grids(drawn)[0], trace.attention("encoder", 1, 2)
+    figure = view("attention", [trace], ViewOptions("encoder", 1, 2))
+    grid, weights = grids(figure)[0], trace.attention("encoder", 1, 2)
     np.testing.assert_array_equal(grid.colours, colormap(weights))
     row, column = 1, 3
-    assert drawn.tables[0].rows[row][column + 1] == pytest.approx(float(weights[row, column]), abs=1e-4)
+    assert figure.tables[0].rows[row][column + 1] == pytest.approx(float(weights[row, column]), abs=1e-4)
     assert grid.titles[row][column].endswith(f": {weights[row, column]:.3f}")
     x, y = grid.x + (column + 0.5) * grid.w / len(weights), grid.y + (row + 0.5) * grid.h / len(weights)
     without_labels = replace(
-        drawn.scene, heading=(), parts=[part for part in drawn.scene.parts if not isinstance(part, Label)]
+        figure.scene, heading=(), parts=[part for part in figure.scene.parts if not isinstance(part, Label)]
     )
     pixel = pixels(drawing.png(without_labels))[int(2 * y), int(2 * x)]
     np.testing.assert_array_equal(pixel, colormap(float(weights[row, column])))
 
 
 def test_the_picture_inside_an_svg_has_a_pixel_for_each_cell(trace):
-    drawn = view("attention", [trace], ViewOptions("decoder", 0, 1))
-    (first, *_) = re.findall(r"data:image/png;base64,([\w+/=]+)", svg(drawn.scene))
+    figure = view("attention", [trace], ViewOptions("decoder", 0, 1))
+    (first, *_) = re.findall(r"data:image/png;base64,([\w+/=]+)", svg(figure.scene))
     np.testing.assert_array_equal(pixels(base64.b64decode(first)), colormap(trace.attention("decoder", 0, 1)))
 
 
@@ -152,11 +152,11 @@ def test_without_a_head_it_is_the_mean_of_a_layer_and_words_are_joined(trace):
 
 
 def test_all_heads_are_drawn_in_order(trace):
-    drawn = view("heads", [trace], ViewOptions("cross"))
+    figure = view("heads", [trace], ViewOptions("cross"))
     expected = trace.attention("cross")
     for number, (layer, head) in enumerate(np.ndindex(*expected.shape[:2])):
-        np.testing.assert_array_equal(grids(drawn)[number].colours, colormap(expected[layer, head]))
-    assert [row[0] for row in drawn.tables[0].rows][:5] == [
+        np.testing.assert_array_equal(grids(figure)[number].colours, colormap(expected[layer, head]))
+    assert [row[0] for row in figure.tables[0].rows][:5] == [
         "cross.0.0",
         "cross.0.1",
         "cross.0.2",
@@ -167,9 +167,9 @@ def test_all_heads_are_drawn_in_order(trace):
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 def test_one_token_is_a_row_of_every_head(trace, kind):
-    drawn = view("token", [trace], ViewOptions(kind, token="2"))
+    figure = view("token", [trace], ViewOptions(kind, token="2"))
     np.testing.assert_array_equal(
-        np.stack([grid.colours for grid in grids(drawn)[:2]]), colormap(trace.attention(kind)[:, :, 2])
+        np.stack([grid.colours for grid in grids(figure)[:2]]), colormap(trace.attention(kind)[:, :, 2])
     )
 
 
@@ -187,16 +187,16 @@ def test_a_token_is_found_by_its_index_or_its_text(trace):
 
 
 def test_links_are_as_wide_as_their_weights(trace):
-    drawn = view("alignment", [trace])
-    pieces, written, read = trace.alignment()
-    weights = word_weights(pieces, written.words, read.words)
-    targets, sources = written.word_texts, read.word_texts
+    figure = view("alignment", [trace])
+    pieces, target_pieces, source_pieces = trace.alignment()
+    weights = word_weights(pieces, target_pieces.words, source_pieces.words)
+    targets, sources = target_pieces.word_texts, source_pieces.word_texts
     assert ("".join(targets), "".join(sources)) == ("Ilovecats.", TEXT)  # no tag, no <eos>
-    widths = {part.title: part.width for part in drawn.scene.parts if isinstance(part, Curve)}
+    widths = {part.title: part.width for part in figure.scene.parts if isinstance(part, Curve)}
     target, source = np.unravel_index(weights.argmax(), weights.shape)
     heaviest = f"{sources[source]} → {targets[target]}: {weights.max():.3f}"
     assert widths[heaviest] == max(widths.values())
-    assert [row[1] for row in drawn.tables[0].rows] == [sources[most] for most in weights.argmax(axis=1)]
+    assert [row[1] for row in figure.tables[0].rows] == [sources[index] for index in weights.argmax(axis=1)]
 
 
 def test_the_alignment_is_that_of_the_heads_on_the_card_unless_others_are_named(trace):
@@ -220,8 +220,8 @@ def test_the_alignment_is_that_of_the_heads_on_the_card_unless_others_are_named(
 
 
 def test_steps_show_the_likeliest_and_what_was_written(trace):
-    drawn = view("steps", [trace], ViewOptions(top=3))
-    rows = drawn.tables[0].rows
+    figure = view("steps", [trace], ViewOptions(top=3))
+    rows = figure.tables[0].rows
     assert len(rows) == 3 * len(trace.predicted)
     np.testing.assert_allclose([row[3] for row in rows[:3]], np.sort(trace["probabilities"][0])[:-4:-1], atol=1e-4)
 
@@ -252,13 +252,13 @@ def test_the_bars_of_a_walk_and_its_numbers_are_in_one_order(trace, kind):
     options = ViewOptions(kind, 1, 0, token=str(len(trace.rows(kind)) - 1))
     scene = view("walk", [trace], options).scene
     stages = list(stages_of(trace, Head(kind, 1, 0), len(trace.rows(kind)) - 1, 5))
-    drawn = iter([part for part in scene.parts if isinstance(part, Grid)])
+    figure = iter([part for part in scene.parts if isinstance(part, Grid)])
     for stage in stages:
         if not len(stage.numbers):
             continue
         numbers = np.where(np.isfinite(stage.numbers), stage.numbers, 0)[:MAX_CELLS]
         largest = float(np.abs(numbers).max()) or 1.0
-        np.testing.assert_array_equal(next(drawn).colours, colormap(numbers[None], "diverging", largest))
+        np.testing.assert_array_equal(next(figure).colours, colormap(numbers[None], "diverging", largest))
         for name, number, text in zip(stage.names, stage.numbers, numbers_text(stage).split("   "), strict=False):
             assert text == f"{name} {number_text(number)}"
     scores, mask, weights = (stage for stage in stages if stage.name.startswith(("Scores", "Mask", "Weights")))
@@ -289,10 +289,10 @@ def test_every_kind_of_model_can_be_walked_through_and_has_positions(changes):
 
 
 def test_models_with_one_stack_have_the_views_that_apply():
-    for kind, shown in (("encoder", ["attention", "heads", "token", "similarity", "walk", "positions"]),
+    for kind, names in (("encoder", ["attention", "heads", "token", "similarity", "walk", "positions"]),
                         ("decoder", ["attention", "heads", "token", "similarity", "walk", "steps"])):  # fmt: skip
         trace = trace_text(model_of(kind=kind), TRANSLATION)
-        for name in shown:
+        for name in names:
             texts_of(svg(view(name, [trace]).scene))
         assert "<svg" in notebook(trace)
         for name in ("alignment", "masks"):
@@ -338,20 +338,20 @@ def test_masks_show_the_sentences_as_one_batch(trace):
 
 def test_the_best_path_of_a_search_is_filled(trace):
     nodes = search_tree(trace, 2).nodes
-    drawn = view("beam", [trace], ViewOptions(beam=2))
-    boxes = [part for part in drawn.scene.parts if isinstance(part, Box)]
+    figure = view("beam", [trace], ViewOptions(beam=2))
+    boxes = [part for part in figure.scene.parts if isinstance(part, Box)]
     assert [box.fill == "accent" for box in boxes] == [node.is_best for node in nodes]
     assert [bool(box.edge) for box in boxes] == [node.fate != "pruned" for node in nodes]
-    assert sum(isinstance(part, Curve) for part in drawn.scene.parts) == len(nodes) - 1
+    assert sum(isinstance(part, Curve) for part in figure.scene.parts) == len(nodes) - 1
 
 
 def test_curves_leave_gaps_and_begin_at_zero_where_they_should():
     gap = Series("run", [1, 2, 3, 4], [3.0, 2.0, None, 1.0])
-    drawn = curves("Training of run", {"Loss": [gap], "Speed": [Series("run", [1], [5.0])]}, ["Speed"])
-    lines = [part for part in drawn.scene.parts if isinstance(part, Line) and part.stroke == "series-1"]
+    figure = curves("Training of run", {"Loss": [gap], "Speed": [Series("run", [1], [5.0])]}, ["Speed"])
+    lines = [part for part in figure.scene.parts if isinstance(part, Line) and part.stroke == "series-1"]
     assert [len(line.points) for line in lines] == [2, 2, 2]
-    assert "0" in [part.text for part in drawn.scene.parts if isinstance(part, Label)]
-    assert drawn.tables[0].rows == [[1, 3.0, 5.0], [2, 2.0, ""], [3, "", ""], [4, 1.0, ""]]
+    assert "0" in [part.text for part in figure.scene.parts if isinstance(part, Label)]
+    assert figure.tables[0].rows == [[1, 3.0, 5.0], [2, 2.0, ""], [3, "", ""], [4, 1.0, ""]]
     with pytest.raises(RequestError, match="expected a run that has logged a step"):
         curves("nothing", {})
 
@@ -364,9 +364,9 @@ def test_the_text_of_pieces_is_escaped():
 
 
 def test_a_page_shows_the_heading_once(trace):
-    drawn = view("heads", [trace])
-    assert f">{drawn.scene.title}</text>" in svg(drawn.scene)
-    assert f">{drawn.scene.title}</text>" not in svg(drawn.scene, themed=True)
+    figure = view("heads", [trace])
+    assert f">{figure.scene.title}</text>" in svg(figure.scene)
+    assert f">{figure.scene.title}</text>" not in svg(figure.scene, themed=True)
 
 
 def test_a_notebook_shows_words_and_heads(trace):

@@ -41,12 +41,12 @@ def test_masks_combine(kind):
     query, key = torch.randn(2, 2, 4, 8), torch.randn(2, 2, 4, 8)
     padding = torch.tensor([[True, True, True, True], [True, True, False, False]])[:, None, None]
     torch.manual_seed(1)
-    both = weights_of(kind, query, key, padding, causal=True)
+    weights = weights_of(kind, query, key, padding, causal=True)
     torch.manual_seed(1)
     by_hand = weights_of(kind, query, key, padding & causal_mask(4, 4))
-    torch.testing.assert_close(both, by_hand)
-    assert (both[1, :, :, 2:] == 0).all()
-    assert (both[0, :, 0, 1:] == 0).all()
+    torch.testing.assert_close(weights, by_hand)
+    assert (weights[1, :, :, 2:] == 0).all()
+    assert (weights[0, :, 0, 1:] == 0).all()
 
 
 @pytest.mark.parametrize("kind", ["scaled-dot", "cosine"])

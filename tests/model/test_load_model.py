@@ -34,8 +34,10 @@ def test_a_loaded_model_is_one_that_was_built_and_then_filled(name, kind):
     assert ties_of(loaded) == ties_of(built)
     assert str(loaded) == str(built)
     assert loaded.training == built.training
-    for (ours, weight), (theirs, expected) in zip(loaded.named_parameters(), built.named_parameters(), strict=True):
-        assert ours == theirs
+    for (key, weight), (expected_key, expected) in zip(
+        loaded.named_parameters(), built.named_parameters(), strict=True
+    ):
+        assert key == expected_key
         assert torch.equal(weight, expected)
         assert (weight.dtype, weight.device, weight.requires_grad) == (expected.dtype, expected.device, True)
     batch = random_batch(config)

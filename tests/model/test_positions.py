@@ -45,8 +45,8 @@ def test_layouts_hold_the_same_numbers():
 
 
 def test_far_positions_stay_exact():
-    far = Sinusoid(8, "interleaved", 0)(torch.tensor([[123456]]))[0, 0]
-    assert far[0].item() == pytest.approx(math.sin(123456), abs=1e-6)
+    encoding = Sinusoid(8, "interleaved", 0)(torch.tensor([[123456]]))[0, 0]
+    assert encoding[0].item() == pytest.approx(math.sin(123456), abs=1e-6)
 
 
 @pytest.mark.parametrize("layout", ["interleaved", "halves"])

@@ -79,8 +79,8 @@ def test_training_changes_only_the_values_of_the_weights_and_the_mode(recompute)
 def test_one_model_trains_decodes_and_runs_in_turns(recompute):
     config = TrainingConfig(steps=3, warmup=1, learning_rate=1e-2, recompute=recompute)
     steps = [[pair_batch(PAIRS, DROPOUT)]] * 3
-    alone = State(random_model(DROPOUT), config, token_loss(config))
-    expected = [metrics.loss.item() for metrics in train(alone, steps, DROPOUT, config)]
+    reference = State(random_model(DROPOUT), config, token_loss(config))
+    expected = [metrics.loss.item() for metrics in train(reference, steps, DROPOUT, config)]
     model = random_model(DROPOUT)
     engine, losses, batch = GpuEngine(model, DROPOUT), [], random_batch(DROPOUT)
     for metrics in train(State(model, config, token_loss(config)), steps, DROPOUT, config):
@@ -91,8 +91,8 @@ def test_one_model_trains_decodes_and_runs_in_turns(recompute):
             assert torch.equal(model(*batch), copy(*batch))
         assert call_everything(engine) == call_everything(GpuEngine(copy, DROPOUT))
     assert losses == expected
-    for ours, theirs in zip(model.parameters(), alone.model.parameters(), strict=True):
-        assert torch.equal(ours, theirs)
+    for weight, expected_weight in zip(model.parameters(), reference.model.parameters(), strict=True):
+        assert torch.equal(weight, expected_weight)
 
 
 def test_evaluation_mode_is_left_as_it_was_entered_also_after_an_error():

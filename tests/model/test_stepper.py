@@ -85,9 +85,9 @@ def test_a_batch_decodes_as_each_sentence_does_alone():
     batched = greedy(translation_stepper(model, sources, padding, 12), torch.full((5,), 1), 2, options)
     for row in range(5):
         real = sources[row : row + 1, : int(padding[row].sum())]
-        (alone,) = greedy(translation_stepper(model, real, None, 12), torch.full((1,), 1), 2, options)
-        assert alone.tokens == batched[row].tokens
-        assert alone.score == pytest.approx(batched[row].score, abs=1e-4)
+        (single,) = greedy(translation_stepper(model, real, None, 12), torch.full((1,), 1), 2, options)
+        assert single.tokens == batched[row].tokens
+        assert single.score == pytest.approx(batched[row].score, abs=1e-4)
 
 
 def test_the_capacity_is_a_limit():

@@ -25,9 +25,9 @@ def test_a_padded_batch_gives_what_each_sentence_gives_alone(name):
         batched = run(model, config, sources, targets, padding)
         for row in range(len(sources)):
             length = int(padding[row].sum())
-            alone = run(model, config, sources[row : row + 1, :length], targets[row : row + 1], None)
-            row_of_batch = batched[row : row + 1, : alone.size(1)]
-            torch.testing.assert_close(row_of_batch, alone, rtol=1e-4, atol=1e-5)
+            single = run(model, config, sources[row : row + 1, :length], targets[row : row + 1], None)
+            row_of_batch = batched[row : row + 1, : single.size(1)]
+            torch.testing.assert_close(row_of_batch, single, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.usefixtures("double_precision")
@@ -75,12 +75,12 @@ def test_shared_layers_are_one_layer():
 
 
 def test_embeddings_are_shared_when_asked():
-    shared, apart = build(SMALL), build(replace(SMALL, share_embeddings=False, tie_output=False))
+    shared, untied = build(SMALL), build(replace(SMALL, share_embeddings=False, tie_output=False))
     assert shared.encoder.embedding.token.weight is shared.output.projection.weight
     tables = {
-        apart.encoder.embedding.token.weight,
-        apart.decoder.embedding.token.weight,
-        apart.output.projection.weight,
+        untied.encoder.embedding.token.weight,
+        untied.decoder.embedding.token.weight,
+        untied.output.projection.weight,
     }
     assert len(tables) == 3
 
@@ -189,7 +189,7 @@ print("one graph each")
 
 def test_each_kind_compiles_to_one_graph():
     # In a process of its own: the shape checks of this one are wrappers that a compiler cannot look through.
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", COMPILE], capture_output=True, text=True, env={"PYTHONPATH": "src:tests"}
     )
-    assert done.stdout == "one graph each\n", done.stderr
+    assert result.stdout == "one graph each\n", result.stderr

@@ -33,7 +33,7 @@ TRAINING = TrainingConfig(steps=2500, learning_rate=1e-2, warmup=100, schedule="
 
 
 def learn():
-    """Word by word from Chinese into English and back; a tag before the source names the target."""
+    """Train to translate word by word between Chinese and English; a tag before the source names the target."""
     chance = random.Random(1)
     settings = TokenizerConfig(vocab=310, tags=TAGS)
     tokenizer = train_tokenizer([side for _ in range(300) for side in pair(chance)], settings)
@@ -55,7 +55,7 @@ def learn():
 
 
 def inputs(file):
-    """The ids of the first text with its tag, and of a translation that it may have."""
+    """Return the ids of the first text with its tag, and those of a possible translation."""
     source = [file.tokenizer.tag("en"), *file.tokenizer.encode(TEXTS[0]), file.config.model.eos]
     target = [file.config.model.bos, *file.tokenizer.encode("I love cats.")]
     return np.array([source]), np.array([target])

@@ -69,7 +69,7 @@ def test_what_is_open_is_told(server):
 
 
 def test_mistakes_say_which_field(server):
-    for fields, where in (
+    for fields, field in (
         ({"texts": []}, "texts"),
         ({"texts": ["a"], "beem": 2}, "beem"),
         ({"texts": ["a"], "beam": 99}, "beam"),
@@ -77,7 +77,7 @@ def test_mistakes_say_which_field(server):
     ):
         status, _, response = server.ask("/api/v1/translate", fields)
         assert status == 422
-        assert response["error"].startswith(where)
+        assert response["error"].startswith(field)
     status, _, response = server.ask("/api/v1/translate", {"texts": ["a"], "target": "de"})
     assert status == 400
     assert "expected one of zh→en, en→zh; got to de" in response["error"]

@@ -95,7 +95,7 @@ def test_every_request_takes_time_in_proportion_to_its_length(client, route):
 
 
 def test_masks_are_not_made_for_what_is_refused(client):
-    """Those of 100,000 characters would take ten gigabytes."""
+    """The masks of 100,000 characters would take ten gigabytes."""
     response = post(client, "/api/v1/explore/masks", texts=["a" * 100_000])
     assert response.status_code == 400
     assert response.json()["error"].startswith("texts: expected at most 128 pieces each; got ")
@@ -172,8 +172,8 @@ def test_the_cache_counts_all_that_it_holds(models):
             request = RequestOptions("zh", "en", TranslateOptions(prefix=""), glossary, details=number % 2 == 0)
             (translation,) = await service.translate(["我爱猫"], request)
             _ = translation.alignment  # computed for the copy that was returned, not for the cached entry
-        (again,) = await service.translate(["我爱猫"], request)
-        assert again == translation
+        (second,) = await service.translate(["我爱猫"], request)
+        assert second == translation
         entries, size = service._cache._entries, service._cache.size
         await service.close()
         return entries, size

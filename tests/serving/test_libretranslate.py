@@ -146,8 +146,8 @@ def test_a_file_is_translated_and_fetched(server):
         status, _, response = server.ask("/translate_file", *multipart(name, data.encode(), source="auto", target="en"))
         assert status == 200
         path = response["translatedFileUrl"].removeprefix(server.url)
-        status, headers, got = server.ask(path)
-        assert (status, got.decode()) == (200, expected)
+        status, headers, content = server.ask(path)
+        assert (status, content.decode()) == (200, expected)
         assert headers["Content-Disposition"].startswith("attachment")
         assert headers["X-Content-Type-Options"] == "nosniff"
 
@@ -164,8 +164,8 @@ def test_a_document_tells_its_direction_by_its_prose(server):
     ):
         status, _, response = server.ask("/translate_file", *multipart(name, data, source="auto", target="auto"))
         assert status == 200, response
-        got = server.ask(response["translatedFileUrl"].removeprefix(server.url))[2]
-        text = docx.Document(io.BytesIO(got)).paragraphs[0].text if name == "a.docx" else got.decode()
+        content = server.ask(response["translatedFileUrl"].removeprefix(server.url))[2]
+        text = docx.Document(io.BytesIO(content)).paragraphs[0].text if name == "a.docx" else content.decode()
         assert expected in text
         assert response["translatedFileUrl"].endswith(f"a_{'zh' if name == 'a.txt' else 'en'}{name[1:]}")
 

@@ -142,15 +142,15 @@ def test_what_was_accepted_is_answered_before_it_ends(models):
 def test_after_a_kill_it_starts_again_at_the_same_address(models):
     with Server(models["zh-en"]) as server:
         server.stop(signal.SIGKILL)
-        with Server(models["zh-en"], port=server.port) as again:
-            assert again.ask("/health")[0] == 200
+        with Server(models["zh-en"], port=server.port) as second:
+            assert second.ask("/health")[0] == 200
 
 
 def test_an_address_that_is_taken_is_told(models):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        message = complaint("serve", "--model", models["zh-en"], "--port", taken.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        message = complaint("serve", "--model", models["zh-en"], "--port", listener.getsockname()[1])
     assert "address" in message.lower()
 
 
@@ -264,7 +264,7 @@ def start_upload(server, upload):
 
 
 def test_the_server_is_there_while_documents_are_read_and_stops_reading_for_who_leaves(narrow):
-    """As many documents as are read at once, with ten megabytes of markup each, which take a minute."""
+    """Cancel as many uploads as are read at once. Each has ten megabytes of markup, which would take a minute."""
     long = multipart("a.html", b"<b>a</b> " * 1_100_000, source="zh", target="en")
     for _ in range(DOCUMENT_THREADS):
         with start_upload(narrow, long):

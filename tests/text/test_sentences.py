@@ -308,4 +308,4 @@ def test_long_lines_take_linear_time(unit):
         assert joined_line(split_sentences(text)) == text
         assert "".join(cut_to_fit(text, fits_within(300))) == text
 
-    assert_linear(work, repeated(unit, before="字"))
+    assert_linear(work, repeated(unit, prefix="字"))
