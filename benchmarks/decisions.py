@@ -80,7 +80,7 @@ def apply(recipe: Recipe, variant: Variant, steps: int) -> Recipe:
     }  # fmt: skip
     recipe = recipes.changed(recipe, "", [*(f"{name}={value}" for name, value in settings.items()), *variant.settings])
 
-    def reweighted(corpus: CorpusConfig) -> CorpusConfig:
+    def reweight(corpus: CorpusConfig) -> CorpusConfig:
         (file,) = corpus.files
         weights = variant.weights
         weight = corpus.weight if weights is None else float(weights.get(Path(file).name.split(".")[0], 1.0))
@@ -89,11 +89,11 @@ def apply(recipe: Recipe, variant: Variant, steps: int) -> Recipe:
     dev = tuple(
         replace(corpus, bleu=0.0, bleu_back=0.0) for corpus in recipe.dev
     )  # the recipe expects them of another model
-    return replace(recipe, corpus=tuple(map(reweighted, recipe.corpus)), dev=dev)
+    return replace(recipe, corpus=tuple(map(reweight, recipe.corpus)), dev=dev)
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Lock a folder, and wait for it while another process has locked it."""
     while True:
         try:
@@ -125,7 +125,7 @@ def main() -> None:
         shared.mkdir(exist_ok=True)
         if not (out / "data").exists():
             (out / "data").symlink_to(shared.absolute())
-        with locked(args.work):  # variants with the same corpora share the cleaned and tokenised data
+        with lock_folder(args.work):  # variants with the same corpora share the cleaned and tokenised data
             device = run.choose_device(args.device)
             prepare_inputs(recipe, find(recipe, args.data), args.work, {}, device, Display(Interrupt()))
         if args.prepare:

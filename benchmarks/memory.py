@@ -66,7 +66,7 @@ def exhaustive_search(memory: TranslationMemory, sentence: str) -> list[Match]:
     return [match for _, _, match in sorted(scored)[:MAX_MATCHES]]
 
 
-def timed(work: Callable[[], Any]) -> tuple[Any, float]:
+def time_call(work: Callable[[], Any]) -> tuple[Any, float]:
     start = time.perf_counter()
     result = work()
     return result, time.perf_counter() - start
@@ -76,24 +76,24 @@ def measure(name: str, sentences: list[str], fresh: list[str], questions: int) -
     rng = random.Random(2)
     distinct = list(dict.fromkeys(sentences))
     memory = TranslationMemory(tuple(Pair(each, "x") for each in distinct))
-    _, building = timed(lambda: (memory.exact(""), memory.fuzzy("a")))
+    _, building = time_call(lambda: (memory.exact(""), memory.fuzzy("a")))
     print(f"{name}: {len(distinct):,} sentences, index {building:.2f} s")
     questions_of_kind = {
         "similar": [change_words(rng.choice(distinct), distinct, rng) for _ in range(questions)],
         "different": fresh[:questions],
     }
     for kind, texts in questions_of_kind.items():
-        fast = [timed(lambda text=text: memory.fuzzy(text)) for text in texts]
+        fast = [time_call(lambda text=text: memory.fuzzy(text)) for text in texts]
         times = sorted(1000 * seconds for _, seconds in fast)
         hits = sum(bool(matches) for matches, _ in fast)
         print(f"  {kind}: {statistics.mean(times):.2f} ms, median {times[len(times) // 2]:.2f}, "
               f"99 of 100 in {times[int(len(times) * 0.99)]:.2f}; {hits} of {len(texts)} have a match")  # fmt: skip
-        slow = [timed(lambda text=text: exhaustive_search(memory, text)) for text in texts[:EXHAUSTIVE_QUESTIONS]]
+        slow = [time_call(lambda text=text: exhaustive_search(memory, text)) for text in texts[:EXHAUSTIVE_QUESTIONS]]
         assert [matches for matches, _ in slow] == [matches for matches, _ in fast[:EXHAUSTIVE_QUESTIONS]]
         print(
             f"  {kind}, compared with all: {1000 * statistics.mean(seconds for _, seconds in slow):.0f} ms, same found"
         )
-    _, seconds = timed(lambda: [memory.exact(each) for each in distinct[:10_000]])
+    _, seconds = time_call(lambda: [memory.exact(each) for each in distinct[:10_000]])
     print(f"  exact: {1e6 * seconds / len(distinct[:10_000]):.1f} µs")
 
 
@@ -103,7 +103,7 @@ def read_time(sentences: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "m.tmx"
         path.write_text(f'<tmx version="1.4"><header srclang="en"/><body>{units}</body></tmx>', encoding="utf-8")
-        memory, seconds = timed(lambda: TranslationMemory.read(path))
+        memory, seconds = time_call(lambda: TranslationMemory.read(path))
         print(f"TMX of {len(memory.entries):,} units, {path.stat().st_size / 1e6:.0f} MB: {seconds:.2f} s")
 
 

@@ -46,11 +46,11 @@ def ceiling() -> float:
     """Return the TFLOP/s of a large bf16 matrix product on this GPU."""
     a = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
     b = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
-    seconds = timed(lambda: a @ b, 20, "cuda")
+    seconds = seconds_per_step(lambda: a @ b, 20, "cuda")
     return 2 * 8192**3 / seconds / 1e12
 
 
-def timed(step: Callable[[], object], repeats: int, device: str) -> float:
+def seconds_per_step(step: Callable[[], object], repeats: int, device: str) -> float:
     step()
     if device == "cuda":
         torch.cuda.synchronize()
@@ -106,7 +106,7 @@ def measure(
                 contestants[name].step(batch)
         for _ in range(args.rounds):
             for name, contestant in contestants.items():
-                seconds[name].append(timed(lambda c=contestant: c.step(batch), args.repeats, device))
+                seconds[name].append(seconds_per_step(lambda c=contestant: c.step(batch), args.repeats, device))
         for name in names:
             median = statistics.median(seconds[name])
             results.append({"shape": shape, "rows": rows, "length": length, "model": name,

@@ -56,7 +56,7 @@ def make_inputs(args: argparse.Namespace, device: torch.device) -> TrainingInput
     return prepare_inputs(recipe, find(recipe, args.data), args.work, {}, device, Display(Interrupt()))
 
 
-def timed(steps: Iterator[int], count: int, device: torch.device) -> float:
+def tokens_per_second(steps: Iterator[int], count: int, device: torch.device) -> float:
     """Return the target tokens per second over `count` steps; each item of `steps` is the tokens of one step."""
     if device.type == "cuda":
         torch.cuda.synchronize()
@@ -104,7 +104,7 @@ class HuggingFaceMarian:
 
     def steps(self, examples: ExampleSet, tokens: int, grouped: bool) -> Iterator[int]:
         """Train, and yield the target tokens of each step."""
-        for batch in prefetched(random_batches(examples, self.shape, tokens, grouped), self.collator):
+        for batch in prefetch(random_batches(examples, self.shape, tokens, grouped), self.collator):
             labels = batch["labels"]
             start = torch.full((len(labels), 1), self.shape.bos)
             before = torch.cat((start, labels[:, :-1].masked_fill(labels[:, :-1] == -100, self.shape.pad)), 1)
@@ -145,7 +145,7 @@ def example(examples: ExampleSet, number: int, shape: ModelConfig) -> dict:
     return {"input_ids": source, "attention_mask": [1] * len(source), "labels": target}
 
 
-def prefetched(batches: Iterator[list[dict]], collator: Callable) -> Iterator[dict]:
+def prefetch(batches: Iterator[list[dict]], collator: Callable) -> Iterator[dict]:
     """Collate batches ahead of time in worker processes of a DataLoader."""
 
     class Stream(torch.utils.data.IterableDataset):
@@ -246,7 +246,7 @@ def measure(
     rates: dict[str, list[float]] = {name: [] for name in running}
     for _ in range(args.rounds):
         for name, steps in running.items():
-            rates[name].append(timed(steps, args.steps, device))
+            rates[name].append(tokens_per_second(steps, args.steps, device))
     for name, values in rates.items():
         print(f"  {name}: {', '.join(f'{rate:,.0f}' for rate in values)}", flush=True)
     return {name: statistics.median(values) for name, values in rates.items()}
