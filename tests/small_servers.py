@@ -83,16 +83,16 @@ def read(response):
     return json.loads(data) if kind.startswith("application/json") else data
 
 
-def connected(server):
+def connect(server):
     return socket.create_connection(("127.0.0.1", server.port), timeout=15)
 
 
-def sent(server, path, body, headers=None):
+def send_request(server, path, body, headers=None):
     """Return a connection with a request sent; closing it before the response cancels the request."""
     if isinstance(body, dict):
         body, headers = json.dumps(body).encode(), {"Content-Type": "application/json"}
     head = {"Host": "x", "Content-Length": len(body), **headers}
-    connection = connected(server)
+    connection = connect(server)
     lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
     connection.sendall(f"POST {path} HTTP/1.1\r\n{lines}\r\n".encode() + body)
     return connection

@@ -37,7 +37,7 @@ def writer(tmp_path):
         process.kill()
 
 
-def unfinished(folder):
+def unfinished_files(folder):
     return [path.name for path in folder.iterdir() if path.name.endswith(UNFINISHED_SUFFIX)]
 
 
@@ -60,18 +60,18 @@ def test_locking_a_folder_deletes_no_file_of_another_program(tmp_path):
     (tmp_path / f".link{UNFINISHED_SUFFIX}").symlink_to(tmp_path / "a.part")
     with lock_folder(tmp_path, "--out", "is busy", ["checkpoints", "missing-*"]):
         assert all((tmp_path / name).read_bytes() == b"theirs" for name in foreign_names)
-        assert sorted(unfinished(tmp_path)) == [".folder.sixfold-part", ".link.sixfold-part", "x.sixfold-part"]
-        assert unfinished(tmp_path / "checkpoints") == []
+        assert sorted(unfinished_files(tmp_path)) == [".folder.sixfold-part", ".link.sixfold-part", "x.sixfold-part"]
+        assert unfinished_files(tmp_path / "checkpoints") == []
 
 
 def test_what_is_being_written_is_left_alone_and_what_a_kill_left_is_deleted(tmp_path, writer):
     with lock_folder(tmp_path / "run", "--out", "is busy"):
-        assert len(unfinished(tmp_path / "run")) == 1
+        assert len(unfinished_files(tmp_path / "run")) == 1
     writer.send_signal(signal.SIGKILL)
     writer.wait()
-    assert len(unfinished(tmp_path / "run")) == 1
+    assert len(unfinished_files(tmp_path / "run")) == 1
     with lock_folder(tmp_path / "run", "--out", "is busy"):
-        assert unfinished(tmp_path / "run") == []
+        assert unfinished_files(tmp_path / "run") == []
 
 
 def test_a_file_that_another_process_is_about_to_delete_is_not_written_to(tmp_path, monkeypatch):
@@ -164,4 +164,4 @@ def test_a_file_system_without_locks_is_reported(tmp_path, monkeypatch, capsys):
         file.write(b"x")
     (tmp_path / f".x{UNFINISHED_SUFFIX}").write_bytes(b"nobody knows whether its writer lives")
     with lock_folder(tmp_path, "--out", "is busy"):
-        assert len(unfinished(tmp_path)) == 1
+        assert len(unfinished_files(tmp_path)) == 1

@@ -46,7 +46,7 @@ def test_a_model_of_format_1_translates_as_it_did(storage):
         assert [each.text for each in translator.translate_batch(TEXTS)] == EXPECTED[storage]["translations"]
 
 
-def changed(tmp_path, section, **values):
+def write_changed(tmp_path, section, **values):
     """Return a file of format 1 with the settings of another version."""
     tensors, metadata = tensorfile.read(path_of("int8"))
     metadata.pop("checksum")
@@ -57,12 +57,12 @@ def changed(tmp_path, section, **values):
     return path
 
 
-def renamed(tmp_path):
-    return changed(tmp_path, "training", learning_rate=None, rate_of_learning=0.5)
+def write_renamed(tmp_path):
+    return write_changed(tmp_path, "training", learning_rate=None, rate_of_learning=0.5)
 
 
 def test_a_setting_of_training_that_is_unknown_is_kept_and_not_used(tmp_path):
-    file = modelfile.load(renamed(tmp_path))
+    file = modelfile.load(write_renamed(tmp_path))
     assert file.other_settings == {"training": {"rate_of_learning": 0.5}}
     assert file.config.training.steps == 2500
     with Translator(file, "cpu") as translator:
@@ -81,7 +81,7 @@ def test_a_setting_of_training_that_is_unknown_is_kept_and_not_used(tmp_path):
     ],
 )
 def test_what_inference_does_not_need_makes_no_file_unreadable(section, values, tmp_path):
-    file = modelfile.load(changed(tmp_path, section, **values))
+    file = modelfile.load(write_changed(tmp_path, section, **values))
     assert file.other_settings[section].items() >= values.items()
     assert file.config.data.both_ways
     assert file.config.data.max_tokens == 30
@@ -98,9 +98,9 @@ def test_what_inference_does_not_need_makes_no_file_unreadable(section, values, 
 )
 def test_a_setting_that_changes_what_the_weights_mean_must_be_known(section, values, tmp_path):
     with pytest.raises(ModelFileError, match=next(iter(values))):
-        modelfile.load(changed(tmp_path, section, **values))
+        modelfile.load(write_changed(tmp_path, section, **values))
 
 
 def test_packing_keeps_the_settings_that_this_version_does_not_know(tmp_path, capsys):
-    run_here(capsys, "pack", renamed(tmp_path), "--out", tmp_path / "packed.safetensors")
+    run_here(capsys, "pack", write_renamed(tmp_path), "--out", tmp_path / "packed.safetensors")
     assert modelfile.load(tmp_path / "packed.safetensors").other_settings == {"training": {"rate_of_learning": 0.5}}

@@ -118,7 +118,7 @@ def test_the_shipped_model_has_a_name_and_is_the_default(capsys, tmp_path, monke
     assert str(find_model("zh-en")) == "zh-en"
 
 
-def completed(line):
+def complete(line):
     """Return what a shell offers for the last word of a line, and which modules were imported."""
     words = line.split(" ")
     shell = {"_SIXFOLD_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
@@ -128,11 +128,11 @@ def completed(line):
 
 
 def test_a_shell_completes_verbs_and_their_options():
-    verbs, loaded = completed("sixfold t")
+    verbs, loaded = complete("sixfold t")
     assert verbs == ["tokenizer", "train", "translate"]
     assert "numpy" not in loaded
     assert "sixfold.cli.translate" not in loaded
-    options, loaded = completed("sixfold pack --o")
+    options, loaded = complete("sixfold pack --o")
     assert options == ["--output"]
     assert "sixfold.cli.translate" not in loaded
 

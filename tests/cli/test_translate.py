@@ -34,7 +34,7 @@ def translate(model, *arguments):
     return result
 
 
-def piped(model, raw, *arguments):
+def pipe(model, raw, *arguments):
     """Run the command with bytes as standard input."""
     command = [*COMMAND, "--model", model, *arguments]
     result = subprocess.run(command, input=raw, capture_output=True, timeout=60)
@@ -42,7 +42,7 @@ def piped(model, raw, *arguments):
     return result
 
 
-def started(model, *arguments):
+def start_translate(model, *arguments):
     """Start the command with pipes, and with the Ctrl-C handler that a terminal sets."""
     program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     program += "from sixfold.cli.main import main; main()"
@@ -242,10 +242,10 @@ def test_a_file_becomes_as_many_lines_in_its_order(model, files):
 
 def test_more_lines_than_a_window_keep_their_order(model):
     sources = [SOURCES[index * 7 % 40] for index in range(3000)]
-    result = piped(model, lines(sources).encode(), "--beam", "1")
+    result = pipe(model, lines(sources).encode(), "--beam", "1")
     assert result.stdout.decode().count("\n") == 3000
     single = dict(
-        zip(SOURCES, piped(model, lines(SOURCES).encode(), "--beam", "1").stdout.decode().splitlines(), strict=True)
+        zip(SOURCES, pipe(model, lines(SOURCES).encode(), "--beam", "1").stdout.decode().splitlines(), strict=True)
     )
     assert result.stdout.decode().splitlines() == [single[text] for text in sources]
 
@@ -254,22 +254,22 @@ def test_white_space_blank_lines_line_ends_and_a_missing_last_one_are_kept(model
     first, second = (text.encode() for text in SOURCES[:2])
     first_target, second_target = (text.encode() for text in TARGETS[:2])
     raw = b"\n  %b\t\n \t \n%b\r\n\r\n123\n%b" % (first, second, first)
-    assert piped(model, raw, "-").stdout == b"\n  %b\t\n \t \n%b\r\n\r\n123\n%b" % (
+    assert pipe(model, raw, "-").stdout == b"\n  %b\t\n \t \n%b\r\n\r\n123\n%b" % (
         first_target,
         second_target,
         first_target,
     )
-    assert piped(model, b"").stdout == b""
-    assert piped(model, b"\n").stdout == b"\n"
+    assert pipe(model, b"").stdout == b""
+    assert pipe(model, b"\n").stdout == b"\n"
 
 
 def test_a_byte_order_mark_is_no_text_and_stays_where_it_is(model):
-    assert piped(model, b"\xef\xbb\xbf123\n").stdout == b"\xef\xbb\xbf123\n"
-    assert json.loads(piped(model, b"\xef\xbb\xbf123\n", "--json").stdout)["translation"] == "123"
+    assert pipe(model, b"\xef\xbb\xbf123\n").stdout == b"\xef\xbb\xbf123\n"
+    assert json.loads(pipe(model, b"\xef\xbb\xbf123\n", "--json").stdout)["translation"] == "123"
 
 
 def test_bytes_that_are_not_utf8_are_replaced_and_counted_once(model):
-    result = piped(model, f"{SOURCES[0]}\n".encode() + b"1\xff\xfe2\n3\x80\n")
+    result = pipe(model, f"{SOURCES[0]}\n".encode() + b"1\xff\xfe2\n3\x80\n")
     assert result.stdout.decode() == f"{TARGETS[0]}\n1\ufffd\ufffd2\n3\ufffd\n"
     assert result.stderr.decode() == (
         "warning: standard input:2: 3 bytes from here on are not UTF-8 and became U+FFFD\n"
@@ -277,16 +277,16 @@ def test_bytes_that_are_not_utf8_are_replaced_and_counted_once(model):
 
 
 def test_a_nul_is_a_character_like_others(model):
-    assert piped(model, b"1\x002\n" + SOURCES[0].encode() + b"\x00\n\x00\n").stdout.count(b"\n") == 3
+    assert pipe(model, b"1\x002\n" + SOURCES[0].encode() + b"\x00\n\x00\n").stdout.count(b"\n") == 3
 
 
 def test_a_line_of_a_megabyte_is_one_line(model):
-    result = piped(model, "。".join(SOURCES * 2000).encode() + b"\nlast", "--beam", "1")
+    result = pipe(model, "。".join(SOURCES * 2000).encode() + b"\nlast", "--beam", "1")
     assert result.stdout.count(b"\n") == 1
 
 
 def test_a_slow_producer_has_each_line_back_before_it_writes_the_next(model):
-    with started(model) as process:
+    with start_translate(model) as process:
         for source, target in PAIRS[:3]:
             process.stdin.write(f"{source}\n".encode())
             process.stdin.flush()
@@ -316,9 +316,9 @@ def test_an_output_is_whole_and_nothing_is_left_beside_it(model, files, tmp_path
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_after_a_kill_resume_goes_on_and_gives_the_same_bytes(form, model, files, tmp_path):
     raw = lines(SOURCES).encode()
-    expected = piped(model, raw, *form).stdout
+    expected = pipe(model, raw, *form).stdout
     partial = tmp_path / "out.txt.partial"
-    with started(model, "-", "--output", files[1], *form) as process:
+    with start_translate(model, "-", "--output", files[1], *form) as process:
         process.stdin.write(raw[: raw.index(SOURCES[10].encode()) + 3])
         process.stdin.flush()
         wait_until(lambda: partial.exists() and partial.read_bytes().count(b"\n") == 10)
@@ -326,12 +326,12 @@ def test_after_a_kill_resume_goes_on_and_gives_the_same_bytes(form, model, files
     assert not files[1].exists()
     with partial.open("ab") as file:
         file.write(b'{"half a li')
-    with started(model, "-", "--output", files[1], "--resume", *form) as process:
+    with start_translate(model, "-", "--output", files[1], "--resume", *form) as process:
         process.stdin.write(raw[: raw.index(SOURCES[20].encode())])
         process.stdin.flush()
         wait_until(lambda: partial.read_bytes().count(b"\n") == 20)
         process.kill()
-    piped(model, raw, "-", "--output", files[1], "--resume", *form)
+    pipe(model, raw, "-", "--output", files[1], "--resume", *form)
     assert files[1].read_bytes() == expected
     assert not partial.exists()
 
@@ -383,23 +383,23 @@ def test_resume_with_nothing_to_resume_begins(model, files):
 
 
 def test_an_input_shorter_than_what_is_done_is_refused(model, files, tmp_path):
-    with started(model, "-", "--output", files[1]) as process:
+    with start_translate(model, "-", "--output", files[1]) as process:
         process.stdin.write(lines(SOURCES[:5]).encode())
         process.stdin.flush()
         wait_until(lambda: (tmp_path / "out.txt.partial").exists() and (tmp_path / "out.txt.partial").stat().st_size)
         process.kill()
-    with started(model, "-", "--output", files[1], "--resume") as process:
+    with start_translate(model, "-", "--output", files[1], "--resume") as process:
         _, message = process.communicate(lines(SOURCES[:2]).encode(), timeout=30)
     assert process.returncode == 2
     assert b"lines that are already translated; got 2" in message
 
 
 def test_two_processes_do_not_write_one_output(model, files, tmp_path):
-    with started(model, "-", "--output", files[1]) as process:
+    with start_translate(model, "-", "--output", files[1]) as process:
         process.stdin.write(lines(SOURCES[:5]).encode())
         process.stdin.flush()
         wait_until(lambda: (tmp_path / "out.txt.partial").exists() and (tmp_path / "out.txt.partial").stat().st_size)
-        with started(model, "-", "--output", files[1], "--resume") as second:
+        with start_translate(model, "-", "--output", files[1], "--resume") as second:
             _, message = second.communicate(b"", timeout=30)
         assert b"another process is writing it" in message
         assert second.returncode == 2
@@ -409,7 +409,7 @@ def test_two_processes_do_not_write_one_output(model, files, tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_says_how_to_go_on(number, model, files, tmp_path):
-    with started(model, "-", "--output", files[1]) as process:
+    with start_translate(model, "-", "--output", files[1]) as process:
         process.stdin.write(lines(SOURCES[:5]).encode())
         process.stdin.flush()
         wait_until(lambda: (tmp_path / "out.txt.partial").exists() and (tmp_path / "out.txt.partial").stat().st_size)
@@ -420,7 +420,7 @@ def test_a_signal_says_how_to_go_on(number, model, files, tmp_path):
 
 
 def test_ctrl_c_in_a_pipe_is_quiet(model):
-    with started(model) as process:
+    with start_translate(model) as process:
         process.stdin.write(f"{SOURCES[0]}\n".encode())
         process.stdin.flush()
         process.stdout.readline()
@@ -481,7 +481,7 @@ def test_a_line_that_no_model_reads_stays_as_it_is(model, tmp_path):
     english = tmp_path / "english.safetensors"
     card = {"languages": {"source": "en", "target": "toy"}}
     modelfile.save(english, file.config, file.weights(), file.tokenizer, card)
-    result = piped(model, f"{SOURCES[0]}\nПривет, мир\n{SOURCES[1]}\n".encode(), "--model", english)
+    result = pipe(model, f"{SOURCES[0]}\nПривет, мир\n{SOURCES[1]}\n".encode(), "--model", english)
     assert result.stdout.decode() == f"{TARGETS[0]}\nПривет, мир\n{TARGETS[1]}\n"
     assert result.stderr.decode() == (
         "warning: standard input:2: no model reads this language; the line stays as it is\n"

@@ -23,8 +23,8 @@ def test_a_document_keeps_its_markup_and_goes_where_it_is_told(model, tmp_path):
     assert translated.count("<!-- so -->") == 1
     assert "需要" not in translated
     command = [sys.executable, "-m", "sixfold", "translate", "--model", model, "-", "--format", "html"]
-    piped = subprocess.run(command, input=page.read_bytes(), capture_output=True, timeout=60)
-    assert piped.stdout.decode() == translated
+    result = subprocess.run(command, input=page.read_bytes(), capture_output=True, timeout=60)
+    assert result.stdout.decode() == translated
 
 
 def test_what_a_document_cannot_be_asked_is_refused(model, tmp_path):

@@ -40,15 +40,15 @@ def command(model, tmp_path):
 @pytest.fixture
 def start(command, tmp_path):
     """Return a function that starts the driver; at the end of the test, the processes of Ray are killed."""
-    started = []
+    processes = []
 
     def start_driver():
         with (tmp_path / "log").open("ab") as log:
-            started.append(subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True))
-        return started[-1]
+            processes.append(subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True))
+        return processes[-1]
 
     yield start_driver
-    for process in started:
+    for process in processes:
         for number in group_of(process.pid):
             with suppress(ProcessLookupError):
                 os.kill(number, signal.SIGKILL)

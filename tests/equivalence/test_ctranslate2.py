@@ -17,7 +17,7 @@ from sixfold.model.transformer import load_model, weights_of
 LENGTH = 12
 
 
-def supported(config):
+def is_supported(config):
     try:
         check_supported(config)
         return True
@@ -25,7 +25,7 @@ def supported(config):
         return False
 
 
-VARIANTS = {name: config for name, config in variants().items() if supported(config)}
+VARIANTS = {name: config for name, config in variants().items() if is_supported(config)}
 
 
 def rows_of(sources, padding):
@@ -107,7 +107,7 @@ def test_length_penalties_agree(length_penalty):
 DECODERS = {
     name: replace(config, kind="decoder")
     for name, config in variants(pairs=False).items()
-    if supported(replace(config, kind="decoder"))
+    if is_supported(replace(config, kind="decoder"))
 }
 
 

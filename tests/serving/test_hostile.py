@@ -6,7 +6,7 @@ import time
 import zipfile
 
 import pytest
-from small_servers import Server, connected, multipart, sent, until
+from small_servers import Server, connect, multipart, send_request, until
 
 JSON = {"Content-Type": "application/json"}
 GOOD = {"q": "我爱猫", "source": "zh", "target": "en"}
@@ -15,8 +15,8 @@ GOOD = {"q": "我爱猫", "source": "zh", "target": "en"}
 @pytest.fixture(scope="module")
 def small(models):
     """A server with small limits."""
-    with Server(models["tagged"], patience=1.0, max_body=20_000, max_file=100_000, max_connections=1500) as started:
-        yield started
+    with Server(models["tagged"], patience=1.0, max_body=20_000, max_file=100_000, max_connections=1500) as server:
+        yield server
 
 
 def assert_works(server):
@@ -33,7 +33,7 @@ def read_all(connection):
 
 
 def test_a_head_that_comes_a_byte_at_a_time_is_cut_off(small):
-    with connected(small) as slow:
+    with connect(small) as slow:
         start = time.monotonic()
         with pytest.raises(ConnectionError):  # noqa: PT012 -- which of the sends fails is a matter of time
             while time.monotonic() < start + 10:
@@ -43,9 +43,9 @@ def test_a_head_that_comes_a_byte_at_a_time_is_cut_off(small):
 
 
 def test_a_silent_connection_is_closed(small):
-    with connected(small) as silent:
+    with connect(small) as silent:
         assert read_all(silent) == b""
-    with connected(small) as second:  # its first request is complete, its second is not
+    with connect(small) as second:  # its first request is complete, its second is not
         second.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
         response = b""
         while not response.endswith(b'{"status":"ok"}'):
@@ -57,10 +57,10 @@ def test_a_silent_connection_is_closed(small):
 
 def test_a_body_that_never_ends_or_never_comes_is_refused(small):
     head = b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-    with connected(small) as late:
+    with connect(small) as late:
         late.sendall(head + b"Content-Length: 50\r\n\r\n{")
         assert b"408" in late.recv(65536).split(b"\r\n")[0]
-    with connected(small) as endless:
+    with connect(small) as endless:
         endless.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n")
         with pytest.raises(ConnectionError):  # noqa: PT012
             for _ in range(10_000):
@@ -75,7 +75,7 @@ def test_what_is_too_large_is_told_so(small):
         b"Content-Length: 20001\r\n\r\n",
         b"Transfer-Encoding: chunked\r\n\r\n" + 6 * (b"1000\r\n" + b"x" * 4096 + b"\r\n"),
     ):
-        with connected(small) as large:
+        with connect(small) as large:
             large.sendall(head + rest)
             assert b"413" in large.recv(65536).split(b"\r\n")[0]
     assert small.ask("/translate", {**GOOD, "q": "我" * 20_000})[0] == 413
@@ -91,7 +91,7 @@ def test_heads_that_are_no_http(small):
         b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcde",
         b"GET /\x00 HTTP/1.1\r\nHost: x\r\n\r\n",
     ):
-        with connected(small) as bad:
+        with connect(small) as bad:
             bad.sendall(raw)
             assert bad.recv(65536).startswith(b"HTTP/1.1 4")
     assert_works(small)
@@ -114,7 +114,7 @@ def test_nothing_that_is_sent_becomes_a_header_or_a_path(small):
     assert_works(small)
 
 
-def zipped(name, size):
+def docx_with_zeros(name, size):
     """Return a DOCX file with a part of `size` MiB of zeros."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as file:
@@ -129,7 +129,7 @@ def test_a_zip_bomb_and_hostile_markup_are_no_trouble(models):
     with Server(models["tagged"], max_file=2_000_000) as server:
         assert_works(server)
         before = server.memory()
-        bomb = zipped("word/document.xml", 400)
+        bomb = docx_with_zeros("word/document.xml", 400)
         assert len(bomb) < 2_000_000
         status, _, response = server.ask("/translate_file", *multipart("a.docx", bomb, source="zh", target="en"))
         assert (status, "error" in response) == (400, True)
@@ -149,10 +149,10 @@ def test_a_thousand_idle_connections_leave_room_for_others(models):
         with Server(models["tagged"], max_connections=1200) as server:
             assert_works(server)
             before = server.memory()
-            idle = [connected(server) for _ in range(1000)]
+            idle = [connect(server) for _ in range(1000)]
             assert_works(server)
             assert server.memory() < before + 100 * 2**20
-            more = [connected(server) for _ in range(250)]
+            more = [connect(server) for _ in range(250)]
             assert server.ask("/health")[0] == 503  # the limit of connections is reached
             for each in idle + more:
                 each.close()
@@ -168,7 +168,7 @@ def test_whoever_leaves_is_not_waited_for(models):
         before = server.memory()
         fields = {"texts": ["\n".join("我爱猫你看书" for _ in range(2000))], "target": "en", "beam": 16}
         for _ in range(10):
-            with sent(server, "/api/v1/translate/stream", fields):
+            with send_request(server, "/api/v1/translate/stream", fields):
                 time.sleep(0.05)
         assert_works(server)
         assert until(lambda: b"sixfold_queue_characters 0\n" in server.ask("/metrics")[2])

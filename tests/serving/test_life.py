@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from commands import complaint, sixfold
-from small_servers import Server, multipart, sent, until
+from small_servers import Server, multipart, send_request, until
 from small_translators import WORDS
 
 from sixfold.serving.admission import RateLimits
@@ -25,27 +25,27 @@ GOOD = {"q": "我爱猫", "source": "zh", "target": "en"}
 
 
 @pytest.fixture(scope="module")
-def narrow(models):
+def serial_server(models):
     """A server that allows each client one request at a time."""
-    with Server(models["zh-en"], concurrent=1, cache=0, threads=1, max_characters=1_000_000) as started:
-        yield started
+    with Server(models["zh-en"], concurrent=1, cache=0, threads=1, max_characters=1_000_000) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
-def hasty(models):
+def deadline_server(models):
     """A server with a short deadline."""
-    with Server(models["zh-en"], deadline=0.3, cache=0, threads=1, max_characters=1_000_000) as started:
-        yield started
+    with Server(models["zh-en"], deadline=0.3, cache=0, threads=1, max_characters=1_000_000) as server:
+        yield server
 
 
-def different(count):
+def distinct_sentences(count):
     """Return `count` sentences that are all different."""
     return ["".join(words) for words in itertools.islice(itertools.product(WORDS, repeat=6), count)]
 
 
 def page(count, length=1):
     """Return an upload of an HTML page with `count` paragraphs of `length` sentences."""
-    sentences = (f"{each}。" for each in different(count * length))
+    sentences = (f"{each}。" for each in distinct_sentences(count * length))
     text = "".join(f"<p>{''.join(itertools.islice(sentences, length))}</p>" for _ in range(count))
     return multipart("a.html", text.encode(), source="zh", target="en")
 
@@ -204,24 +204,24 @@ def test_what_may_be_asked_fills_up_evenly_and_for_each_by_itself():
         limits.take("bert")
 
 
-def test_who_asks_for_too_much_at_once_is_told(narrow):
+def test_who_asks_for_too_much_at_once_is_told(serial_server):
     with ThreadPoolExecutor(8) as pool:
         long = {**GOOD, "q": [f"{number}我爱猫你看书。" * 30 for number in range(20)]}
-        futures = [pool.submit(narrow.ask, "/translate", long) for _ in range(8)]
+        futures = [pool.submit(serial_server.ask, "/translate", long) for _ in range(8)]
         statuses = {future.result()[0] for future in futures}
     assert {200, 429} <= statuses
 
 
-def test_a_stream_that_its_client_leaves_gives_its_place_back(narrow):
-    fields = {"texts": [f"{each}。" * 14 for each in different(1000)], "target": "en", "beam": 1}
+def test_a_stream_that_its_client_leaves_gives_its_place_back(serial_server):
+    fields = {"texts": [f"{each}。" * 14 for each in distinct_sentences(1000)], "target": "en", "beam": 1}
     for part in (b"", b"HTTP/1.1 200", b"event: translation"):  # before the stream begins, and while it runs
-        with sent(narrow, "/api/v1/translate/stream", fields) as connection:
+        with send_request(serial_server, "/api/v1/translate/stream", fields) as connection:
             received = b""
             while part not in received:
                 received += connection.recv(100)
             if part:
-                assert narrow.ask("/translate", GOOD)[0] == 429
-        assert until(lambda: narrow.ask("/translate", GOOD)[0] == 200)
+                assert serial_server.ask("/translate", GOOD)[0] == 429
+        assert until(lambda: serial_server.ask("/translate", GOOD)[0] == 200)
 
 
 def test_a_full_queue_is_told_at_once(models):
@@ -234,20 +234,20 @@ def test_a_full_queue_is_told_at_once(models):
     assert all(headers["Retry-After"] for status, headers, _ in responses if status == 503)
 
 
-def test_an_answer_that_takes_too_long_is_given_up_but_a_stream_may_take_its_time(hasty):
-    sentences = (f"{each}。" for each in different(150 * 30))  # all different, because equal ones are translated once
+def test_an_answer_that_takes_too_long_is_given_up_but_a_stream_may_take_its_time(deadline_server):
+    sentences = (f"{each}。" for each in distinct_sentences(150 * 30))  # because equal ones are translated once
     long = {"texts": ["".join(itertools.islice(sentences, 30)) for _ in range(150)], "target": "en"}
-    assert hasty.ask("/api/v1/translate", long)[0] == 504
-    assert until(lambda: hasty.ask("/translate", GOOD)[0] == 200)
-    assert hasty.ask("/api/v1/translate/stream", long)[2].endswith(b'event: done\ndata: {"count": 150}\n\n')
+    assert deadline_server.ask("/api/v1/translate", long)[0] == 504
+    assert until(lambda: deadline_server.ask("/translate", GOOD)[0] == 200)
+    assert deadline_server.ask("/api/v1/translate/stream", long)[2].endswith(b'event: done\ndata: {"count": 150}\n\n')
 
 
-def test_a_document_that_takes_too_long_makes_room_for_others(hasty):
+def test_a_document_that_takes_too_long_makes_room_for_others(deadline_server):
     long = page(10_000, 4)  # the deadline passes while it is still being read
     with ThreadPoolExecutor(DOCUMENT_THREADS) as pool:  # as many as run at the same time
-        responses = pool.map(lambda _: hasty.ask("/translate_file", *long), range(DOCUMENT_THREADS))
+        responses = pool.map(lambda _: deadline_server.ask("/translate_file", *long), range(DOCUMENT_THREADS))
         assert {status for status, _, _ in responses} == {504}
-    assert until(lambda: hasty.ask("/translate_file", *page(1))[0] == 200)
+    assert until(lambda: deadline_server.ask("/translate_file", *page(1))[0] == 200)
 
 
 def start_upload(server, upload):
@@ -256,33 +256,33 @@ def start_upload(server, upload):
     A request that checks for it may take the only slot first; the upload is then refused, and sent again.
     """
     for _ in range(10):
-        connection = sent(server, "/translate_file", *upload)
+        connection = send_request(server, "/translate_file", *upload)
         if until(lambda: server.ask("/translate", GOOD)[0] == 429, seconds=5):
             return connection
         connection.close()
     raise AssertionError("the upload was never admitted")
 
 
-def test_the_server_is_there_while_documents_are_read_and_stops_reading_for_who_leaves(narrow):
+def test_the_server_is_there_while_documents_are_read_and_stops_reading_for_who_leaves(serial_server):
     """Cancel as many uploads as are read at once. Each has ten megabytes of markup, which would take a minute."""
     long = multipart("a.html", b"<b>a</b> " * 1_100_000, source="zh", target="en")
     for _ in range(DOCUMENT_THREADS):
-        with start_upload(narrow, long):
-            assert narrow.ask("/health")[0] == 200
-        assert until(lambda: narrow.ask("/translate", GOOD)[0] == 200)
-    assert narrow.ask("/translate_file", *page(1))[0] == 200
+        with start_upload(serial_server, long):
+            assert serial_server.ask("/health")[0] == 200
+        assert until(lambda: serial_server.ask("/translate", GOOD)[0] == 200)
+    assert serial_server.ask("/translate_file", *page(1))[0] == 200
 
 
-def test_a_document_that_its_client_leaves_makes_room_for_others(narrow):
+def test_a_document_that_its_client_leaves_makes_room_for_others(serial_server):
     def batches():
-        return int(re.search(rb"sixfold_batch_texts_count (\d+)", narrow.ask("/metrics")[2])[1])
+        return int(re.search(rb"sixfold_batch_texts_count (\d+)", serial_server.ask("/metrics")[2])[1])
 
     for _ in range(2):  # as many as run at the same time
         before = batches()
-        with sent(narrow, "/translate_file", *page(3000, 8)):
+        with send_request(serial_server, "/translate_file", *page(3000, 8)):
             assert until(lambda before=before: batches() > before)
-        assert until(lambda: narrow.ask("/translate", GOOD)[0] == 200)
-    assert narrow.ask("/translate_file", *page(1), timeout=20)[0] == 200
+        assert until(lambda: serial_server.ask("/translate", GOOD)[0] == 200)
+    assert serial_server.ask("/translate_file", *page(1), timeout=20)[0] == 200
 
 
 def test_several_models_and_the_way_through_english(models):
