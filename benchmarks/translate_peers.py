@@ -277,7 +277,7 @@ class OnnxStepper:
 
 
 def worth_dropping(alive: np.ndarray) -> bool:
-    """Return whether so many sentences have ended that copying the rest pays off."""
+    """Return whether enough sentences have ended that copying the others pays off."""
     return 0 < alive.sum() <= 0.75 * len(alive)
 
 

@@ -209,15 +209,15 @@ def made(form, number):
 class Tags(HTMLParser):
     def __init__(self, text):
         super().__init__()
-        self.seen = []
+        self.tags = []
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
         attributes = [(name, value) for name, value in attrs if name not in ("alt", "title")]
-        self.seen.append((tag, str(attributes)))
+        self.tags.append((tag, str(attributes)))
 
     def handle_endtag(self, tag):
-        self.seen.append(("/" + tag, ""))
+        self.tags.append(("/" + tag, ""))
 
 
 def shape(value):
@@ -244,7 +244,7 @@ def structure(form, data):
         return [len(part.paragraphs) for part in (docx.Document(io.BytesIO(data)),)]
     text = data.decode()
     if form == "html":
-        return Counter(Tags(text).seen), re.findall(r"<script>.*?</pre>", text, re.S)
+        return Counter(Tags(text).tags), re.findall(r"<script>.*?</pre>", text, re.S)
     if form == "markdown":
         return blocks(re.sub(r"\A---\ntitle: a b\n---\n", "", text))
     if form in ("srt", "vtt"):
