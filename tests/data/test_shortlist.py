@@ -90,11 +90,11 @@ def test_a_target_that_another_piece_explains_is_not_listed():
     assert listed(once, 29) in ({310, 329}, set())  # they met equally often
 
 
-@pytest.mark.parametrize("wanted", [30, 40, 50])
-def test_a_sentence_of_the_corpus_has_as_many_candidates_as_asked_for(learnt, wanted):
-    shortlist = build(learnt, VOCAB, EOS, options=[Options(frequent=20, candidates=wanted, tried=4000)])
+@pytest.mark.parametrize("expected_count", [30, 40, 50])
+def test_a_sentence_of_the_corpus_has_as_many_candidates_as_asked_for(learnt, expected_count):
+    shortlist = build(learnt, VOCAB, EOS, options=[Options(frequent=20, candidates=expected_count, tried=4000)])
     sizes = [len(shortlist.candidates(source)) for source, _ in made_up(4000)]
-    assert np.mean(sizes) == pytest.approx(wanted, rel=0.05)
+    assert np.mean(sizes) == pytest.approx(expected_count, rel=0.05)
 
 
 def test_a_small_corpus_lists_all_that_ever_met():

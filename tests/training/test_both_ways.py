@@ -132,16 +132,16 @@ def test_what_was_promised_is_checked_in_both_directions(folder, capsys):
         encoding="utf-8",
     )
     few = settings(*SETTINGS, "training.steps=4", "training.validate_every=4")
-    said = run_here(capsys, "train", folder / "again.toml", "--out", folder / "again", "--device", "cpu", *few)
-    assert "toy.zh-en: expected BLEU 30.0 ± 0.0" in said.err
-    assert "toy.en-zh: expected BLEU 30.0 ± 0.0" in said.err
-    assert "NOT reached" in said.err
+    captured = run_here(capsys, "train", folder / "again.toml", "--out", folder / "again", "--device", "cpu", *few)
+    assert "toy.zh-en: expected BLEU 30.0 ± 0.0" in captured.err
+    assert "toy.en-zh: expected BLEU 30.0 ± 0.0" in captured.err
+    assert "NOT reached" in captured.err
 
 
 def test_fine_tuning_stays_both_ways(folder, trained, capsys):
     words = ["finetune", trained / "model.safetensors", folder / "toy.zh", folder / "toy.en", "--out", folder / "tuned"]
-    said = run_here(capsys, *words, "--json", *settings("training.steps=6", "training.batch_tokens=256"))
-    assert json.loads(said.out)["scores"].keys() == {"new.zh-en", "new.en-zh"}
+    captured = run_here(capsys, *words, "--json", *settings("training.steps=6", "training.batch_tokens=256"))
+    assert json.loads(captured.out)["scores"].keys() == {"new.zh-en", "new.en-zh"}
     assert modelfile.load(folder / "tuned" / "model.safetensors").config.data.both_ways
 
 
@@ -156,9 +156,9 @@ def test_two_languages_must_be_named(source, target, tmp_path, capsys):
         f"data.target='{target}'",
         "data.skip=['script','copied']",
     )
-    said = run_here(capsys, *words, *settings(*asked), status=2)
-    assert "data.both_ways: expected two languages; got" in said.err
-    assert "hint: --set data.source=" in said.err
+    captured = run_here(capsys, *words, *settings(*asked), status=2)
+    assert "data.both_ways: expected two languages; got" in captured.err
+    assert "hint: --set data.source=" in captured.err
     assert not list((tmp_path / "run").glob("data/clean-*"))  # it says so before any work
 
 
@@ -218,8 +218,8 @@ def test_a_model_without_tags_cannot_be_tuned_both_ways(folder, tmp_path, capsys
     run_here(capsys, "train", folder / "toy.zh", folder / "toy.en", "--out", tmp_path / "plain", "--device", "cpu",
         "--preset", "tiny", *settings(*SETTINGS, "training.steps=2", "training.validate_every=2"))  # fmt: skip
     words = ["finetune", tmp_path / "plain" / "model.safetensors", folder / "toy.zh", folder / "toy.en"]
-    said = run_here(capsys, *words, "--out", tmp_path / "tuned", *settings("data.both_ways=true"), status=2)
-    assert "expected tags of the model to start from (it has none); got zh, en" in said.err
+    captured = run_here(capsys, *words, "--out", tmp_path / "tuned", *settings("data.both_ways=true"), status=2)
+    assert "expected tags of the model to start from (it has none); got zh, en" in captured.err
     assert not list((tmp_path / "tuned").glob("data/clean-*"))
 
 

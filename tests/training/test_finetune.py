@@ -26,9 +26,9 @@ PAIRS = [([5, 6, 7], [8, 9]), ([4], [10, 11, 12, 13, 14, 15]), ([6, 6], [7]), ([
 def run(arguments, capsys, status=0):
     with pytest.raises(SystemExit) as done:
         main(arguments)
-    said = capsys.readouterr()
-    assert done.value.code == status, said.err
-    return said
+    messages = capsys.readouterr()
+    assert done.value.code == status, messages.err
+    return messages
 
 
 @pytest.fixture
@@ -55,8 +55,8 @@ def finetune(base, pairs, *more, steps=20):
 @pytest.mark.parametrize("rank", [0, 4])
 def test_the_model_changes_the_vocabulary_stays_and_scores_are_shown_before_and_after(rank, base, pairs, capsys):
     old = ("--old", str(pairs / "train.zh"), "--old", str(pairs / "train.en"))
-    said = run(finetune(base, pairs, *old, "--lora", str(rank), "--json"), capsys)
-    result = json.loads(said.out)
+    messages = run(finetune(base, pairs, *old, "--lora", str(rank), "--json"), capsys)
+    result = json.loads(messages.out)
     assert result["scores"].keys() == result["scores_before"].keys() == {"new", "old"}
     before, after = modelfile.load(base), modelfile.load(result["model"])
     assert after.tokenizer.to_json() == before.tokenizer.to_json()
@@ -83,8 +83,8 @@ def test_another_model_to_start_from_is_refused(base, pairs, capsys):
     run(finetune(base, pairs, steps=3), capsys)
     model = modelfile.load(base)
     modelfile.save(base, model.config, model.weights(), model.tokenizer, {**model.card, "note": "another"})
-    said = run(finetune(base, pairs, steps=3), capsys, status=2)
-    assert "model to start from is another or has changed" in said.err
+    messages = run(finetune(base, pairs, steps=3), capsys, status=2)
+    assert "model to start from is another or has changed" in messages.err
 
 
 def test_one_dev_set_without_the_other_is_refused(base, pairs, capsys):
@@ -102,11 +102,11 @@ def test_a_model_without_a_tokeniser_is_refused(base, pairs, capsys):
 def test_what_lora_has_learnt_is_merged_into_the_weights_it_stands_beside():
     config = TrainingConfig(steps=5, warmup=1, learning_rate=1e-2, lora=3, ema=0.0)
     start = random_model(EXACT)
-    begun = {name: weight.detach().clone() for name, weight in start.named_parameters()}
+    start_weights = {name: weight.detach().clone() for name, weight in start.named_parameters()}
     state = State(start, config, token_loss(config))
     merged = lora.merge(state.model, state.weights)
-    assert merged.keys() == begun.keys()
-    assert all(torch.equal(merged[name], begun[name]) for name in begun), "it begins as it was"
+    assert merged.keys() == start_weights.keys()
+    assert all(torch.equal(merged[name], start_weights[name]) for name in start_weights), "it begins as it was"
     batch = pair_batch(PAIRS, EXACT)
     losses = [metrics.loss.item() for metrics in train(state, [[batch]] * 5, EXACT, config)]
     assert losses[-1] < losses[0]
@@ -115,13 +115,13 @@ def test_what_lora_has_learnt_is_merged_into_the_weights_it_stands_beside():
     expected = state.model.hidden(**batch.inputs)
     torch.testing.assert_close(plain.hidden(**batch.inputs), expected, rtol=1e-4, atol=1e-5)
     learned = sum(weight.numel() for weight in state.weights.values())
-    assert learned < sum(weight.numel() for weight in begun.values())
+    assert learned < sum(weight.numel() for weight in start_weights.values())
     assert all(name.endswith((lora.UP, lora.DOWN)) for name in state.weights)
 
 
 def test_lora_without_a_model_to_start_from_is_refused(command, capsys):
-    said = run(command("--set", "training.lora=4"), capsys, status=2)
-    assert "training.lora: expected 0 where no model is fine-tuned" in said.err
+    messages = run(command("--set", "training.lora=4"), capsys, status=2)
+    assert "training.lora: expected 0 where no model is fine-tuned" in messages.err
 
 
 def test_a_large_vocabulary_gets_a_shortlist_and_fine_tuning_adds_to_it(command, pairs, capsys, monkeypatch):
@@ -140,8 +140,8 @@ def test_a_recipe_goes_on_from_a_model_and_has_no_preset_then(base, pairs, capsy
     text = f'start = "{base}"\n[[corpus]]\nfiles = ["new.zh", "new.en"]\n[training]\nsteps = 2\nbatch_tokens = 256\n'
     (pairs / "more.toml").write_text(text, encoding="utf-8")
     (pairs / "wrong.toml").write_text(f'preset = "tiny"\n{text}', encoding="utf-8")
-    said = run(["train", str(pairs / "wrong.toml"), "--out", str(pairs / "wrong")], capsys, status=2)
-    assert "preset: expected none beside a model to start from" in said.err
+    messages = run(["train", str(pairs / "wrong.toml"), "--out", str(pairs / "wrong")], capsys, status=2)
+    assert "preset: expected none beside a model to start from" in messages.err
     run(["train", str(pairs / "more.toml"), "--out", str(pairs / "more")], capsys)
     assert modelfile.load(pairs / "more" / "model.safetensors").config.model == modelfile.load(base).config.model
 
@@ -153,9 +153,9 @@ def test_sides_in_the_other_order_than_the_model_translates_are_refused(base, pa
     for names in (("new.en", "new.zh"), ("1.txt", "0.txt")):
         arguments = finetune(base, pairs, steps=2)
         arguments[2:4] = [str(pairs / name) for name in names]
-        said = run(arguments, capsys, status=2).err
-        assert "expected zh and then en, as the model to start from translates; got en and then zh" in said
-        assert "hint: name the files in the other order" in said
+        messages = run(arguments, capsys, status=2).err
+        assert "expected zh and then en, as the model to start from translates; got en and then zh" in messages
+        assert "hint: name the files in the other order" in messages
     arguments[2:4] = [str(pairs / "0.txt"), str(pairs / "1.txt")]
     run(arguments, capsys)
     dev = ("--dev", str(pairs / "new.en"), "--dev", str(pairs / "new.zh"))
@@ -178,10 +178,10 @@ def test_swapped_sides_of_one_script_are_told_by_the_model(command, pairs, capsy
     run(arguments, capsys)
     arguments = finetune(pairs / "latin" / "model.safetensors", pairs, steps=2)
     arguments[2:4] = [str(pairs / "two.txt"), str(pairs / "one.txt")]
-    said = run(arguments, capsys, status=2).err
-    assert "two.txt, " in said
-    assert "one.txt: the two sides seem to be swapped: the model to start from has a loss of" in said
-    assert "state it: --set data.source=… --set data.target=…" in said
+    messages = run(arguments, capsys, status=2).err
+    assert "two.txt, " in messages
+    assert "one.txt: the two sides seem to be swapped: the model to start from has a loss of" in messages
+    assert "state it: --set data.source=… --set data.target=…" in messages
     run([*arguments, "--set", "data.source=de", "--set", "data.target=en"], capsys)
     arguments[2:4] = [str(pairs / "one.txt"), str(pairs / "two.txt")]
     run([*arguments, "--out", str(pairs / "right")], capsys)

@@ -32,10 +32,10 @@ def run(arguments, capsys, status=0):
     """Run the command in this process; what it said."""
     with pytest.raises(SystemExit) as done:
         main(arguments)
-    said = capsys.readouterr()
-    assert done.value.code == status, said.err
-    assert "Traceback" not in said.err
-    return said
+    messages = capsys.readouterr()
+    assert done.value.code == status, messages.err
+    assert "Traceback" not in messages.err
+    return messages
 
 
 def complaint(arguments, capsys):
@@ -47,8 +47,8 @@ def complaint(arguments, capsys):
 
 
 def test_two_files_become_one_model_file(command, pairs, capsys):
-    said = run(command("--json", steps=20), capsys)
-    result = json.loads(said.out)
+    messages = run(command("--json", steps=20), capsys)
+    result = json.loads(messages.out)
     model = modelfile.load(result["model"])
     assert model.tokenizer is not None
     assert model.card["languages"] == {"source": "zh", "target": "en"}
@@ -56,9 +56,9 @@ def test_two_files_become_one_model_file(command, pairs, capsys):
     assert "tok:13a" in result["scores"]["dev"]["signature"]
     assert model.card["cost"]["tokens"] > 0
     assert [each["step"] for each in model.card["validations"]] == [10, 20]
-    assert "sixfold summary" in said.err.splitlines()[-1]
-    assert "336 pairs read, 336 kept" in said.err
-    assert re.search(r"padding: \d+\.\d% of what the model reads", said.err)
+    assert "sixfold summary" in messages.err.splitlines()[-1]
+    assert "336 pairs read, 336 kept" in messages.err
+    assert re.search(r"padding: \d+\.\d% of what the model reads", messages.err)
     kept = {path.name for path in (pairs / "run").iterdir()}
     assert {"model.safetensors", "config.toml", "metrics.jsonl", "tensorboard", "checkpoints", "run.json"} <= kept
     steps = sorted(path.name for path in (pairs / "run" / "checkpoints").iterdir())
@@ -68,23 +68,23 @@ def test_two_files_become_one_model_file(command, pairs, capsys):
 def test_a_model_learns_from_the_command_line(command, capsys):
     learns = ["model.d_model=64", "model.heads=4", "model.d_ff=128", "model.dropout=0.0", "training.learning_rate=5e-3"]
     settings = [word for setting in [*learns, "training.validate_every=75"] for word in ("--set", setting)]
-    said = run(command("--json", *settings, steps=150), capsys)
-    assert json.loads(said.out)["scores"]["dev"]["bleu"] > 50
+    messages = run(command("--json", *settings, steps=150), capsys)
+    assert json.loads(messages.out)["scores"]["dev"]["bleu"] > 50
 
 
 def test_a_run_that_has_ended_is_not_run_again(command, capsys):
     first = json.loads(run(command("--json", steps=6), capsys).out)
-    said = run(command("--json", steps=6), capsys)
-    assert json.loads(said.out)["scores"] == first["scores"]
-    assert "this run has ended" in said.err
+    messages = run(command("--json", steps=6), capsys)
+    assert json.loads(messages.out)["scores"] == first["scores"]
+    assert "this run has ended" in messages.err
 
 
 def test_a_changed_setting_is_refused_with_the_difference(command, capsys):
     run(command(steps=6), capsys)
-    said = complaint(command("--set", "training.learning_rate=0.5", "--set", "training.seed=7", steps=6), capsys)
-    assert "training.learning_rate: not set → 0.5" in said
-    assert "training.seed: not set → 7" in said
-    assert "another --out" in said
+    messages = complaint(command("--set", "training.learning_rate=0.5", "--set", "training.seed=7", steps=6), capsys)
+    assert "training.learning_rate: not set → 0.5" in messages
+    assert "training.seed: not set → 7" in messages
+    assert "another --out" in messages
 
 
 @pytest.fixture
@@ -131,10 +131,10 @@ def logged(folder):
 def test_a_run_that_has_ended_goes_on_when_its_steps_are_raised(command, pairs, capsys):
     """The schedule is that of the new length from there on; what was validated before still counts."""
     run(command(steps=20), capsys)
-    said = run(command("--json", steps=30), capsys)
-    assert "the run is made longer: 30 steps instead of 20" in said.err
-    assert "going on from step 20" in said.err
-    result = json.loads(said.out)
+    messages = run(command("--json", steps=30), capsys)
+    assert "the run is made longer: 30 steps instead of 20" in messages.err
+    assert "going on from step 20" in messages.err
+    result = json.loads(messages.out)
     assert result["step"] == 30
     assert [each["step"] for each in modelfile.load(result["model"]).card["validations"]] == [10, 20, 30]
     rates = logged(pairs / "run")
@@ -179,9 +179,9 @@ def test_a_corpus_that_changes_or_vanishes_is_refused_and_nothing_is_lost(comman
 def test_sides_of_different_length_name_both_files(command, pairs, capsys):
     with (pairs / "train.zh").open("a", encoding="utf-8") as file:
         file.write("多了一行\n")
-    said = complaint(command(), capsys)
-    assert "train.en: expected as many lines as" in said
-    assert "(337); got 336" in said
+    messages = complaint(command(), capsys)
+    assert "train.en: expected as many lines as" in messages
+    assert "(337); got 336" in messages
 
 
 def test_an_empty_corpus_says_so(command, pairs, capsys):
@@ -193,9 +193,9 @@ def test_an_empty_corpus_says_so(command, pairs, capsys):
 def test_a_corpus_of_rubbish_names_the_filter_that_dropped_it(command, pairs, capsys):
     for language in ("zh", "en"):
         (pairs / f"train.{language}").write_text("same\n" * 50)
-    said = complaint(command("--set", "data.source=zh", "--set", "data.target=en"), capsys)
-    assert "none of 50 pairs is left" in said
-    assert "data.skip" in said
+    messages = complaint(command("--set", "data.source=zh", "--set", "data.target=en"), capsys)
+    assert "none of 50 pairs is left" in messages
+    assert "data.skip" in messages
 
 
 def test_a_text_that_is_its_own_translation_is_refused(command, pairs, capsys):
@@ -209,9 +209,9 @@ def test_a_text_that_is_its_own_translation_is_refused(command, pairs, capsys):
         (pairs / f"copy.{language}").write_text("\n".join([*text, ""]), encoding="utf-8")
     arguments[1:3] = [str(pairs / "train.en"), str(pairs / "copy.en")]
     arguments += ["--set", 'data.skip=["script", "ratio"]']
-    said = complaint(arguments, capsys)
-    assert "most of 336 pairs have the same text on both sides" in said
-    assert "data.skip" in said
+    messages = complaint(arguments, capsys)
+    assert "most of 336 pairs have the same text on both sides" in messages
+    assert "data.skip" in messages
     arguments[1:3] = [str(pairs / "train.en"), str(pairs / "copy.de")]
     assert "dropped 336 of them" in complaint(arguments, capsys)
 
@@ -220,17 +220,17 @@ def test_a_line_of_a_megabyte_is_one_dropped_pair(command, pairs, capsys):
     for language, word in (("zh", "长"), ("en", "long ")):
         with (pairs / f"train.{language}").open("a", encoding="utf-8") as file:
             file.write(word * 400_000 + "\n")
-    said = run(command(steps=5), capsys).err
-    assert re.search(r"long +1 +0\.3% +train\.zh:337", said)
+    messages = run(command(steps=5), capsys).err
+    assert re.search(r"long +1 +0\.3% +train\.zh:337", messages)
 
 
 @pytest.mark.parametrize("out", ["/proc/nothing/run", "train.zh/run"])
 def test_an_output_folder_that_cannot_be_written_is_an_error_before_anything_is_read(command, pairs, capsys, out):
     arguments = command()
     arguments[arguments.index("--out") + 1] = str(pairs / out)
-    said = complaint(arguments, capsys)
-    assert "cannot write" in said
-    assert "pairs read" not in said
+    messages = complaint(arguments, capsys)
+    assert "cannot write" in messages
+    assert "pairs read" not in messages
 
 
 @pytest.mark.parametrize(
@@ -260,9 +260,9 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(command, pairs, capsys
     forget_the_end(pairs / "run")
     newest = sorted((pairs / "run" / "checkpoints").iterdir())[-1]
     newest.write_bytes(newest.read_bytes()[:-100])
-    said = run(command(steps=20), capsys).err
-    assert "cut short" in said
-    assert "going on from step 15" in said
+    messages = run(command(steps=20), capsys).err
+    assert "cut short" in messages
+    assert "going on from step 15" in messages
 
 
 def test_two_runs_cannot_share_a_folder(command, pairs, capsys):
@@ -320,9 +320,9 @@ def test_a_test_set_that_is_broken_is_found_before_training(pairs, tmp_path, cap
     (tmp_path / "bad.tsv").write_text("only one column\n", encoding="utf-8")
     recipe = tmp_path / "recipe.toml"
     recipe.write_text('[[corpus]]\nfiles = ["train.zh", "train.en"]\n[[test]]\nfiles = ["bad.tsv"]\n', encoding="utf-8")
-    said = complaint(["train", str(recipe), "--out", str(pairs / "run")], capsys)
-    assert "bad.tsv:1: expected 2 columns or more; got 1" in said
-    assert "pairs read" not in said
+    messages = complaint(["train", str(recipe), "--out", str(pairs / "run")], capsys)
+    assert "bad.tsv:1: expected 2 columns or more; got 1" in messages
+    assert "pairs read" not in messages
 
 
 def test_data_is_for_recipes_and_a_seed_is_a_small_number(command, pairs, capsys):
@@ -343,8 +343,8 @@ def test_a_test_set_that_is_added_later_is_refused(pairs, tmp_path, capsys):
 
 
 def test_every_pair_in_the_dev_set_leaves_nothing_to_learn(command, pairs, capsys):
-    said = complaint(command("--dev", str(pairs / "train.zh"), "--dev", str(pairs / "train.en")), capsys)
-    assert "every pair is in the dev or test sets" in said
+    messages = complaint(command("--dev", str(pairs / "train.zh"), "--dev", str(pairs / "train.en")), capsys)
+    assert "every pair is in the dev or test sets" in messages
 
 
 def test_an_interrupt_in_the_middle_of_a_validation_owes_it(command, pairs, capsys, monkeypatch):
@@ -417,10 +417,10 @@ def test_a_recipe_names_corpora_settings_and_what_to_expect(pairs, tmp_path, cap
     recipe = tmp_path / "recipe.toml"
     recipe.write_text(RECIPE, encoding="utf-8")
     arguments = ["train", str(recipe), "--data", str(tmp_path / "data"), "--out", str(tmp_path / "run"), "--json"]
-    said = run(arguments, capsys)
-    scores = json.loads(said.out)["scores"]
+    messages = run(arguments, capsys)
+    scores = json.loads(messages.out)["scores"]
     assert set(scores) == {"held out", "test"}
-    assert "test: expected BLEU 90.0 ± 1.5; got" in said.err
+    assert "test: expected BLEU 90.0 ± 1.5; got" in messages.err
     model = modelfile.load(tmp_path / "run" / "model.safetensors")
     assert [(corpus["name"], corpus["weight"]) for corpus in model.card["data"]] == [("a", 2.0), ("b", 1.0)]
     assert to_dict(model.config)["training"]["steps"] == 10
@@ -447,10 +447,10 @@ def test_a_bad_loss_is_skipped_then_undone_naming_the_lines(command, pairs, caps
         return loss
 
     monkeypatch.setattr(loop, "add_gradient", sometimes_nan)
-    said = run(command("--set", "training.micro_tokens=0", steps=20), capsys).err
-    assert re.search(r"step 4: loss nan: skipped; its \d+ examples begin with train\.zh:\d+, train\.zh:\d+", said)
-    assert said.count("skipped; its") == 6
-    assert "went back to step 15; the data goes on" in said
+    messages = run(command("--set", "training.micro_tokens=0", steps=20), capsys).err
+    assert re.search(r"step 4: loss nan: skipped; its \d+ examples begin with train\.zh:\d+, train\.zh:\d+", messages)
+    assert messages.count("skipped; its") == 6
+    assert "went back to step 15; the data goes on" in messages
     assert calls == [*range(1, 17), *range(16, 21)]
     (record,) = read_records([pairs / "run"])
     assert list(record.series("loss").x) == list(range(1, 21)), "each step is logged once"
@@ -483,8 +483,8 @@ def test_a_dev_set_of_the_user_is_used_and_never_trained_on(command, pairs, caps
         shutil.copy(pairs / f"train.{language}", pairs / f"dev.{language}")
         lines = (pairs / f"dev.{language}").read_text(encoding="utf-8").splitlines()[:40]
         (pairs / f"dev.{language}").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    said = run(command("--dev", str(pairs / "dev.zh"), "--dev", str(pairs / "dev.en"), steps=5), capsys).err
-    assert "296 pairs, zh→en" in said
+    messages = run(command("--dev", str(pairs / "dev.zh"), "--dev", str(pairs / "dev.en"), steps=5), capsys).err
+    assert "296 pairs, zh→en" in messages
 
 
 def test_the_thread_that_makes_batches_ends_with_the_run(command, capsys):

@@ -40,8 +40,8 @@ def test_it_says_the_sentences_of_the_specification(translator):
     assert re.fullmatch(r"I love machine learning\.?", translator.translate("我爱机器学习").text, re.I)
     assert re.fullmatch(r"Machine learning is (fun|interesting)\.?", translator.translate("机器学习很有趣").text, re.I)
     for ending, word in (("tired", "累"), ("wide", "宽")):
-        said = translator.translate(f"The animal didn't cross the street because it was too {ending}").text
-        assert all(part in said for part in ("动物", "马路", "因为", word)), said
+        output = translator.translate(f"The animal didn't cross the street because it was too {ending}").text
+        assert all(part in output for part in ("动物", "马路", "因为", word)), output
 
 
 def test_traditional_characters_are_read(translator):
@@ -62,9 +62,13 @@ def test_documents_that_it_translates_keep_their_structure_and_placeholders(tran
     changed = 0
     for number in range(DOCUMENTS if form != "docx" else 2):
         data = made(form, number)
-        said, _ = translate_document(translator, data, form, "en", "zh")
-        assert structure(form, said) == structure(form, data), (number, data, said)
+        output, _ = translate_document(translator, data, form, "en", "zh")
+        assert structure(form, output) == structure(form, data), (number, data, output)
         if form != "docx":
-            assert all(said.count(atom.encode()) >= data.count(atom.encode()) for atom in ATOMS), (number, data, said)
-        changed += said != data
+            assert all(output.count(atom.encode()) >= data.count(atom.encode()) for atom in ATOMS), (
+                number,
+                data,
+                output,
+            )
+        changed += output != data
     assert changed or form in ("po", "xliff")  # those have their translations already

@@ -66,10 +66,10 @@ def test_a_mistake_is_told_with_the_name_of_the_file(form, data, message):
 @pytest.mark.parametrize("form", [form for form in FORMATS if form != "docx"])
 def test_a_byte_order_mark_is_no_text_and_stays_where_it_is(form):
     data = b"\xef\xbb\xbf" + made(form, 1)
-    said, _ = translate_document(Turned(), data, form)
-    assert said.startswith(b"\xef\xbb\xbf")
-    assert said.count("\ufeff".encode()) == 1
-    assert said.removeprefix(b"\xef\xbb\xbf") == translate_document(Turned(), made(form, 1), form)[0]
+    output, _ = translate_document(Turned(), data, form)
+    assert output.startswith(b"\xef\xbb\xbf")
+    assert output.count("\ufeff".encode()) == 1
+    assert output.removeprefix(b"\xef\xbb\xbf") == translate_document(Turned(), made(form, 1), form)[0]
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -87,8 +87,8 @@ def test_reading_and_writing_can_be_stopped(form):
 
 def test_the_longer_of_two_codes_is_not_taken_for_the_shorter():
     data = b"<p>Use <code>map()</code> not <code>map</code> here</p>"
-    said, _ = translate_document(Turned(), data, "html")
-    assert sorted(re.findall(rb"<code>[^<]*</code>", said)) == [b"<code>map()</code>", b"<code>map</code>"]
+    output, _ = translate_document(Turned(), data, "html")
+    assert sorted(re.findall(rb"<code>[^<]*</code>", output)) == [b"<code>map()</code>", b"<code>map</code>"]
 
 
 def test_pairs_too_deep_inside_each_other_are_single_marks():
