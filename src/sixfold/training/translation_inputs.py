@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 
 from sixfold import files, modelfile
-from sixfold.config import Config, TokenizerConfig, from_dict
+from sixfold.config import Config, TokenizerConfig, TrainingConfig, from_dict
 from sixfold.configfile import require
 from sixfold.data.cleaned import CleanedCorpora, key_of
 from sixfold.data.corpus import RECORDS, Corpus, detect_languages, languages_from_names, uncompressed_name
@@ -206,16 +206,10 @@ def prepare_inputs(
     kept = preparation.clean(recipe.config.data.dev_pairs)
     if recorded:
         config = lengthened(from_dict(recorded["config"]), recipe.config.training.steps, display)
-    elif start is not None:
-        config = defaults.tune(recipe.settings, start.config)
     else:
-        config = defaults.choose(recipe.settings, len(kept), device.type)
-    if models.tokenizer is not None:
-        config = replace(config, tokenizer=models.tokenizer.config.tokenizer)
+        config = new_config(recipe, models, len(kept), device)
     config = replace(config, tokenizer=with_tags(config.tokenizer, sources, config.data.both_ways))
-    check(config)
-    if config.training.lora and start is None:
-        raise ConfigError("training.lora: expected 0 where no model is fine-tuned: random weights would stay random")
+    check(config, is_finetuned=start is not None)
     if start is not None and not recorded:
         check_sides(recipe, kept, start, sources.languages, config, device)
     if sources.dev:
@@ -238,25 +232,44 @@ def prepare_inputs(
             "if a library was updated, go back to its old version; or use another --output",
         )
     examples = replace(task, data=config.data).examples(store, tokenizer)
-    training = config.training
-    if not recorded:
-
-        def steps_per_epoch(batch_tokens: int) -> int:
-            plan = BatchPlan(batch_tokens, 1, training.seed, packed=defaults.is_packed(training, device.type))
-            return len(Loader(examples, plan, lambda batch: batch).epoch(0))
-
-        training = defaults.complete(training, len(store), steps_per_epoch, device.type)
+    training = config.training if recorded else complete_training(config.training, examples, device)
     config = replace(config, model=tokenizer.fit(config.model), training=training)
-    shape, arrow = config.model, "↔" if config.data.both_ways else "→"
-    display.say(
-        f"{len(store):,} pairs, {arrow.join(language or '?' for language in sources.languages)}, "
-        f"{tokenizer.vocab:,} pieces; {shape.encoder_layers}+{shape.decoder_layers} layers of width {shape.d_model}; "
-        f"{training.steps:,} steps of {training.batch_tokens:,} tokens on {device.type}"
-    )
+    display.say(summary(config, sources.languages, len(store), device))
     preset = "" if start else defaults.preset_name(recipe.settings, len(kept), device.type)
     task = task_of(config, sources.languages, device)
     validated = [dev_set.first(config.data.dev_pairs) for dev_set in dev]
     return TrainingInputs(config, task, examples, tokenizer, validated, (*dev, *tests), start, preset)
+
+
+def new_config(recipe: Recipe, models: RecipeModels, pairs: int, device: torch.device) -> Config:
+    """Return the configuration of a new run: that of the model to start from, or defaults for the corpus and device."""
+    if models.start is not None:
+        config = defaults.tune(recipe.settings, models.start.config)
+    else:
+        config = defaults.choose(recipe.settings, pairs, device.type)
+    if models.tokenizer is not None:
+        config = replace(config, tokenizer=models.tokenizer.config.tokenizer)
+    return config
+
+
+def complete_training(training: TrainingConfig, examples: ExampleSet, device: torch.device) -> TrainingConfig:
+    """Fill in the settings of training that depend on how many steps an epoch has."""
+
+    def steps_per_epoch(batch_tokens: int) -> int:
+        plan = BatchPlan(batch_tokens, 1, training.seed, packed=defaults.is_packed(training, device.type))
+        return len(Loader(examples, plan, lambda batch: batch).epoch(0))
+
+    return defaults.complete(training, len(examples.store), steps_per_epoch, device.type)
+
+
+def summary(config: Config, languages: tuple[str, str], pairs: int, device: torch.device) -> str:
+    """Return one line for people: the data, the model and the length of the run."""
+    shape, training, arrow = config.model, config.training, "↔" if config.data.both_ways else "→"
+    return (
+        f"{pairs:,} pairs, {arrow.join(language or '?' for language in languages)}, "
+        f"{shape.vocab:,} pieces; {shape.encoder_layers}+{shape.decoder_layers} layers of width {shape.d_model}; "
+        f"{training.steps:,} steps of {training.batch_tokens:,} tokens on {device.type}"
+    )
 
 
 def task_of(config: Config, languages: tuple[str, str], device: torch.device) -> TranslationTask:
@@ -339,9 +352,11 @@ def check_tags(recipe: Recipe, sources: Sources, models: RecipeModels) -> None:
         )
 
 
-def check(config: Config) -> None:
+def check(config: Config, is_finetuned: bool = True) -> None:
     """Check what only training needs of a configuration."""
     model = config.model
+    if config.training.lora and not is_finetuned:
+        raise ConfigError("training.lora: expected 0 where no model is fine-tuned: random weights would stay random")
     if config.training.compile == "on" and config.training.packing == "off":
         raise ConfigError("training.compile: expected training.packing, which gives all batches one shape; it is off")
     if model.kind != "encoder-decoder":
