@@ -85,6 +85,7 @@ def test_a_task_that_is_no_translation_is_learnt_and_resumed_exactly(make, tmp_p
         stopped.train()
     for name, weight in whole.state.weights.items():
         assert torch.equal(weight, stopped.state.weights[name]), name
+        assert torch.equal(whole.state.kept_weights[name], stopped.state.kept_weights[name]), name
 
 
 def test_texts_are_laid_out_in_rows_as_the_docstring_says():
