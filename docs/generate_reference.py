@@ -285,7 +285,7 @@ SETTINGS_OF = {"ModelConfig": "model", "TokenizerConfig": "tokenizer", "Training
 
 def inherited_methods(definition: Definition) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
     """Return the methods that a class has from bases in the package and does not define again."""
-    found: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
+    results: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
     assert isinstance(definition.node, ast.ClassDef)
     own = {each.name for each in definition.node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
     _, tree = module_source(definition.module)
@@ -294,8 +294,8 @@ def inherited_methods(definition: Definition) -> list[ast.FunctionDef | ast.Asyn
         parent = here.get(ast.unparse(base))
         for each in parent.body if parent else ():
             if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name not in own:
-                found.append(each)
-    return found
+                results.append(each)
+    return results
 
 
 def signature(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str, drop_self: bool = False) -> str:
@@ -602,8 +602,8 @@ def schema_type(schema: Mapping[str, Any]) -> str:
 def bounds(schema: Mapping[str, Any]) -> str:
     """Return the limits of a value in words."""
     for each in schema.get("anyOf", []):
-        if found := bounds(each):
-            return found
+        if results := bounds(each):
+            return results
     if "prefixItems" in schema:
         return ""
     for low, high, unit in (
@@ -1076,16 +1076,16 @@ def warnings_page() -> str:
 
 def warning_messages() -> dict[str, list[str]]:
     """Return the messages of every kind of warning, from the calls in the source that make one."""
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     for path in sorted((SOURCE / "translation").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in WARNING_CLASSES:
                 kind, message = [*node.args, None, None][:2]
                 if isinstance(kind, ast.Constant) and isinstance(kind.value, str) and message is not None:
                     text = template(message)
-                    if text not in found.setdefault(kind.value, []):
-                        found[kind.value].append(text)
-    return found
+                    if text not in results.setdefault(kind.value, []):
+                        results[kind.value].append(text)
+    return results
 
 
 def template(message: ast.expr) -> str:
