@@ -12,6 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_models import SMALL, random_model
+from small_profiles import profile_of
 
 from sixfold import modelfile, quantization, tensorfile
 from sixfold.config import Config, TokenizerConfig
@@ -50,6 +51,27 @@ def test_saving_what_was_loaded_gives_the_same_bytes(path, tmp_path):
     model = load(path)
     save(tmp_path / "again.safetensors", model.config, model.weights(), model.tokenizer, model.card)
     assert (tmp_path / "again.safetensors").read_bytes() == path.read_bytes()
+
+
+def test_profiles_of_languages_come_back_and_a_file_without_them_has_none(path, weights, tmp_path):
+    profiles = {"en": profile_of("en"), "zh-Hant": profile_of("zh")}
+    first, second = tmp_path / "first.safetensors", tmp_path / "second.safetensors"
+    save(first, CONFIG, weights, card=CARD, profiles=profiles)
+    model = load(first)
+    assert model.profiles == profiles
+    save(second, model.config, model.weights(), model.tokenizer, model.card, profiles=model.profiles)
+    assert second.read_bytes() == first.read_bytes()
+    assert load(path).profiles == {}
+    save(second, CONFIG, weights, card=CARD, profiles={})
+    assert second.read_bytes() == path.read_bytes(), "older versions write the same file"
+
+
+def test_a_profile_of_a_newer_version_is_left_out(path, tmp_path):
+    tensors, metadata = tensorfile.read(path)
+    metadata.pop("checksum")
+    profiles = json.dumps({"en": profile_of("en").to_json(), "zh": {"version": 99}})
+    tensorfile.write(tmp_path / "new.safetensors", tensors, metadata | {"profiles": profiles, "more": "…"})
+    assert load(tmp_path / "new.safetensors").profiles == {"en": profile_of("en")}
 
 
 def test_the_safetensors_library_reads_it(path, weights):
@@ -185,6 +207,8 @@ def test_a_header_whose_length_looks_like_a_pickle_is_read(weights, tmp_path):
         {"config": "[]"},
         {"config": "3"},
         {"card": "3"},
+        {"profiles": "3"},
+        {"profiles": '{"en": {"version": 1}}'},
         {"version": "-1"},
     ],
 )

@@ -16,6 +16,7 @@ from sixfold.configfile import merge, section_from
 from sixfold.errors import ConfigError, ModelFileError
 from sixfold.quantization import dequantize, is_quantized, quantize
 from sixfold.tensorfile import Tensor
+from sixfold.text.language_profiles import LanguageProfile, profiles_from_json, profiles_to_json
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.weights import canonical, check_weights, shapes
 
@@ -79,6 +80,7 @@ class ModelFile:
     shortlist: Shortlist | None = None
     name: str = "model"  # of the file, without the ending
     other_settings: Mapping[str, Any] = field(default_factory=dict)  # stored settings that this version does not have
+    profiles: Mapping[str, LanguageProfile] = field(default_factory=dict)  # of its languages, to detect them by
 
     def weight(self, name: str) -> np.ndarray:
         """Return a weight in float32; a shared weight can be read by each of its names."""
@@ -119,6 +121,7 @@ def save(
     storage: Storage = "float32",
     shortlist: Shortlist | None = None,
     other_settings: Mapping[str, Any] | None = None,
+    profiles: Mapping[str, LanguageProfile] | None = None,
 ) -> str:
     """Write a model and return its checksum. The weights must be exactly those of the config.
 
@@ -144,6 +147,8 @@ def save(
         "tokenizer": tokenizer.to_json() if tokenizer else "",
         "card": json.dumps(card or {}, ensure_ascii=False),
     }
+    if profiles:  # a file without them is the same as before there were any
+        metadata["profiles"] = profiles_to_json(profiles)
     return tensorfile.write(Path(path), tensors, metadata)
 
 
@@ -163,8 +168,9 @@ def load(path: Path | str, verify: bool = True) -> ModelFile:
         text, checksum = metadata["tokenizer"], metadata[tensorfile.CHECKSUM]
         if not isinstance(card, dict):
             raise TypeError("the card is not a table")
+        profiles = profiles_from_json(metadata.get("profiles", "{}"))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ConfigError) as error:
-        raise ModelFileError(f"{path}: its config or card cannot be read: {error}") from None
+        raise ModelFileError(f"{path}: its config, card or profiles cannot be read: {error}") from None
     lists = {name: tensors.pop(name) for name in list(tensors) if name.startswith(SHORTLIST)}
     shortlist = _shortlist(path, lists, config.model.vocab) if lists else None
     stored = {name: tensor.shape for name, tensor in tensors.items() if not name.endswith(SCALE)}
@@ -172,7 +178,7 @@ def load(path: Path | str, verify: bool = True) -> ModelFile:
     scales = {name + SCALE: tensor.shape[:1] for name, tensor in tensors.items() if tensor.dtype == "I8"}
     check_weights(str(path), scales, {name: t.shape for name, t in tensors.items() if name.endswith(SCALE)})
     tokenizer = Tokenizer.from_json(text, f"{path}: tokenizer") if text else None
-    return ModelFile(config, tensors, tokenizer, card, checksum, shortlist, Path(path).stem, others)
+    return ModelFile(config, tensors, tokenizer, card, checksum, shortlist, Path(path).stem, others, profiles)
 
 
 # The settings of data that inference depends on, besides all of the model's. To rename or add one of them needs a new

@@ -1,5 +1,6 @@
 """`sixfold pack`: a smaller file with the same model, and more on its card."""
 
+import gzip
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 from commands import run_here
 from small_models import SMALL, random_model
+from small_profiles import chinese_lines, english_lines, profile_of
 
 from sixfold import modelfile
 from sixfold.alignment_heads import aligning_heads
@@ -119,3 +121,42 @@ def test_the_heads_that_align_are_measured_on_pairs_and_kept_on_the_card(model, 
     result = run_here(capsys, "pack", model, "--out", tmp_path / "q.safetensors", *words, status=2)
     assert "expected as many lines" in result.err
     assert not (tmp_path / "q.safetensors").exists()
+
+
+@pytest.fixture
+def texts(tmp_path):
+    """Two files of lines, news.zh and b.txt.gz."""
+    (tmp_path / "news.zh").write_text("\n".join(chinese_lines()), encoding="utf-8")
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress("\n".join(english_lines()).encode()))
+    return tmp_path
+
+
+def test_profiles_are_learnt_from_files_and_kept_by_the_next_packing(model, texts, capsys, monkeypatch):
+    monkeypatch.chdir(texts)
+    run_here(capsys, "pack", model, "-o", "one.safetensors", "--profile", "news.zh", "--profile", "EN-us=b.txt.gz")
+    profiles = modelfile.load("one.safetensors").profiles
+    assert profiles == {"zh": profile_of("zh"), "en": profile_of("en")}
+    run_here(capsys, "pack", "one.safetensors", "-o", "two.safetensors", "--storage", "bfloat16")
+    assert modelfile.load("two.safetensors").profiles == profiles
+    (texts / "more.txt").write_text("\n".join(reversed(english_lines())), encoding="utf-8")
+    run_here(capsys, "pack", "two.safetensors", "-o", "three.safetensors", "--profile", "en=more.txt")
+    changed = modelfile.load("three.safetensors").profiles
+    assert changed["zh"] == profiles["zh"]
+    assert changed["en"] != profiles["en"]
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ("de=news.zh", "--profile: expected a language of the model (zh, en); got 'de' for news.zh"),
+        ("b.txt.gz", "--profile: expected LANGUAGE=FILE; got 'b.txt.gz'"),
+        ("en=", "--profile: expected LANGUAGE=FILE; got 'en='"),
+        ("=news.zh", "--profile: expected LANGUAGE=FILE; got '=news.zh'"),
+        ("en=none.txt", "none.txt: No such file"),
+        ("en=news.zh", "news.zh: expected at least 20,000 letters in en to learn from"),
+    ],
+)
+def test_a_profile_that_cannot_be_learnt_is_an_error(option, expected, model, texts, capsys, monkeypatch):
+    monkeypatch.chdir(texts)
+    assert expected in run_here(capsys, "pack", model, "-o", "p.safetensors", "--profile", option, status=2).err
+    assert not Path("p.safetensors").exists()

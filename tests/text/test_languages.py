@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from sixfold.text.chinese import chinese_variant
 from sixfold.text.languages import (
     LETTERS,
     LIKELY_LANGUAGE,
     SCRIPTS,
-    chinese_variant,
     count_characters,
     guess_language,
     language_of,

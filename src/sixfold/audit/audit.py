@@ -25,8 +25,8 @@ from sixfold.data.cleaning import (
 )
 from sixfold.data.corpus import Corpus, Pair
 from sixfold.errors import DataError
+from sixfold.text.chinese import chinese_variant
 from sixfold.text.encodings import is_mojibake
-from sixfold.text.languages import chinese_variant
 from sixfold.text.numbers import numbers_differ
 
 PAIRS_PER_CHUNK = 10_000

@@ -1,17 +1,12 @@
-"""Languages and their scripts: which language a text or a file name shows, and simplified or traditional Chinese."""
+"""Languages and their scripts: which language the script of a text or the name of a file shows."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Literal
-
-from sixfold.errors import ConfigError
-
-Variant = Literal["simplified", "traditional", ""]
 
 # The letters of each script, vowel signs included, as character classes of a regular expression. They are written as
 # code points, because an editor may normalise some of these letters. Marks that several scripts share are left out,
@@ -85,9 +80,13 @@ LIKELY_LANGUAGE = {
     "Gurmukhi": "pa", "Gujarati": "gu", "Tamil": "ta", "Telugu": "te", "Kannada": "kn", "Malayalam": "ml",
     "Sinhala": "si", "Thai": "th", "Lao": "lo", "Khmer": "km", "Myanmar": "my", "Ethiopic": "am", "Tibetan": "bo",
 }  # fmt: skip
-_COMMON_HAN = range(0x4E00, 0xA000)
 UNSPACED = ("Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar", "Tibetan")  # no space between words
 DENSE = ("Han", "Hiragana", "Katakana", "Hangul")  # one character says about as much as three Latin letters
+
+SAMPLE_CHARACTERS = 2000  # from the beginning of a text, that its language is detected by
+_QUOTED_CODE = re.compile(r"`[^`]*`")
+_CODE_OR_ADDRESS = re.compile(r"[@\\/_<>{}=\d]|\w\.\w|[a-z][A-Z]|\w\(")  # in code, e-mail addresses and paths
+_WESTERN_RUN = re.compile(f"[!-~{LETTERS['Latin']}]+")
 
 # File endings of formats and compressions, which are removed before a file name is searched for languages.
 _FORMAT_ENDINGS = re.compile(r"(\.(txt|tsv|jsonl|json|gz|xz|zst))+$")
@@ -109,6 +108,13 @@ def count_characters(pattern: re.Pattern[str], text: str) -> int:
 def weighted_length(text: str) -> int:
     """Return the number of characters of a text, where a Chinese, Japanese or Korean character counts as three."""
     return len(text) if text.isascii() else len(text) + 2 * count_characters(letters(*DENSE), text)
+
+
+def prose_of(text: str) -> str:
+    """Return a text without code, addresses and numbers, which are of no language."""
+    if "`" in text:
+        text = _QUOTED_CODE.sub(" ", text)
+    return _WESTERN_RUN.sub(lambda run: " " if _CODE_OR_ADDRESS.search(run[0]) else run[0], text)
 
 
 def language_of(path: Path) -> str:
@@ -139,59 +145,3 @@ def guess_language(texts: Iterable[str]) -> str:
         weights["ja"] += weights.pop("zh")
     language = max(weights, key=weights.__getitem__, default="")
     return language if weights[language] else ""
-
-
-def chinese_variant(text: str) -> Variant:
-    """Return which kind of Chinese a text is, by the characters that only one kind has; "" if it is undecided."""
-    simplified, traditional = _distinctive_characters()
-    if traditional.isdisjoint(text):
-        return "" if simplified.isdisjoint(text) else "simplified"
-    balance = len(simplified.intersection(text)) - len(traditional.intersection(text))
-    return "simplified" if balance > 0 else "traditional" if balance < 0 else ""
-
-
-@cache
-def _distinctive_characters() -> tuple[frozenset[str], frozenset[str]]:
-    """Return the characters that only GB 2312 (simplified Chinese) has, and those that only Big5 (traditional) has."""
-    codes = {char: (char.encode("gb2312", "ignore"), char.encode("big5", "ignore")) for char in map(chr, _COMMON_HAN)}
-    simplified = frozenset(char for char, (gb, big5) in codes.items() if gb and not big5)
-    # From C9 on, Big5 holds rare characters, which a text of either kind may have.
-    return simplified, frozenset(char for char, (gb, big5) in codes.items() if b"" < big5 < b"\xc9" and not gb)
-
-
-# Ａ is 0xFEE0 above A. Full-width punctuation is left alone, because Chinese text is written with it.
-FULL_WIDTH = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if chr(code).isalnum()}
-RARITY_FACTOR = 50  # a form of both scripts is replaced if its simplified form is more than this many times as frequent
-
-
-def simplified_forms(counts: Mapping[str, int]) -> dict[str, str]:
-    """Return a map from traditional to simplified characters, and from full-width letters and digits to ASCII.
-
-    `counts` are the frequencies of the characters in a text. Characters that this text uses in their traditional form,
-    such as 乾 in 乾隆, are left out. Needs the package opencc.
-    """
-    try:
-        from opencc import OpenCC
-    except ImportError:
-        raise ConfigError("tokenizer.simplify: expected the package opencc", "pip install 'sixfold[chinese]'") from None
-    han = [chr(code) for first, last in ((0x3400, 0x9FFF), (0xF900, 0xFAFF)) for code in range(first, last + 1)]
-    converted = OpenCC("t2s").convert("\n".join(han)).split("\n")
-    pairs = [pair for pair in zip(han, converted, strict=True) if pair[0] != pair[1] and len(pair[1]) == 1]
-    traditional = {
-        char: simplified
-        for char, simplified in pairs
-        if not (_is_in_gb2312(char) and _is_frequent(char, simplified, counts))
-    }
-    return traditional | FULL_WIDTH
-
-
-def _is_in_gb2312(char: str) -> bool:
-    """Return whether simplified text may have a character; GB 2312 has some forms of both scripts, such as 後."""
-    try:
-        return bool(char.encode("gb2312"))
-    except UnicodeEncodeError:
-        return False
-
-
-def _is_frequent(char: str, simplified: str, counts: Mapping[str, int]) -> bool:
-    return counts.get(char, 0) * RARITY_FACTOR >= max(1, counts.get(simplified, 0))

@@ -13,7 +13,7 @@ from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, tra
 
 from sixfold.config import TokenizerConfig
 from sixfold.errors import ConfigError, DataError
-from sixfold.text.languages import simplified_forms
+from sixfold.text.chinese import simplified_forms
 from sixfold.text.tokenizer import BYTES, SPECIALS, Tokenizer, is_surrogate, span_tokens
 
 MAX_RUN_CHARACTERS = 256  # of one kind that are encoded together, so that an endless line cannot make encoding slow

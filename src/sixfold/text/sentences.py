@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from sixfold.text.languages import LETTERS, SCRIPTS, UNSPACED, letters
@@ -306,21 +306,29 @@ def is_spaced(language: str) -> bool:
     return any(script not in UNSPACED for script in scripts)
 
 
-def rejoin(line: SplitLine, translations: Sequence[str], spaced: bool) -> str:
-    """Return a line with its sentences replaced by translations; `spaced`: their language puts spaces between words.
+def rejoin(line: SplitLine, translations: Iterable[str], spaced: bool) -> Iterator[str]:
+    """Yield a piece of a line for each of its sentences, as soon as there is a translation of it.
+
+    `spaced`: the language of the translations puts spaces between words. A piece is the translation with the white
+    space before it; the last one ends with that of the line. A blank line is one piece.
 
     White space at both ends of the line stays, and so does white space between sentences other than a single space.
     Otherwise two sentences have a space between them in a language with spaces, and none in one without, except that a
     space stays between two Latin sentences, and that Thai, Lao, Khmer and Burmese put spaces between sentences.
     """
-    pieces = [line.before]
+    if not line.sentences:
+        yield line.before
+    left, after = "", ""  # the translation of the sentence before, and the white space after that sentence
     for index, (sentence, translation) in enumerate(zip(line.sentences, translations, strict=True)):
-        pieces.append(translation)
-        if sentence.after not in ("", " ") or index == len(translations) - 1:
-            pieces.append(sentence.after)
-        elif translation and (spaced or _needs_space(translation, translations[index + 1], sentence.after)):
-            pieces.append(" ")
-    return "".join(pieces)
+        if index == 0:
+            space = line.before
+        elif after not in ("", " "):
+            space = after
+        else:
+            space = " " if left and (spaced or _needs_space(left, translation, after)) else ""
+        end = sentence.after if index == len(line.sentences) - 1 else ""
+        yield space + translation + end
+        left, after = translation, sentence.after
 
 
 def _needs_space(left: str, right: str, after: str) -> bool:
