@@ -875,13 +875,15 @@ print(json.dumps(found))
 class Server:
     """`sixfold serve` of a tree, on a free port; its log is in serve.log."""
 
+    command: tuple[str, ...] = ("-m", "sixfold", "serve")  # of Python
+
     def __init__(self, tree: Tree, arguments: str = "--config serve.toml") -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
         self._log = (tree.folder / "serve.log").open("wb")
-        command = ["-m", "sixfold", "serve", "--port", str(port), *shlex.split(arguments)]
+        command = [*self.command, "--port", str(port), *shlex.split(arguments)]
         self._process = tree.start(*command, stdout=self._log, stderr=self._log)
 
     def __enter__(self) -> Server:

@@ -29,7 +29,7 @@ class Turned:
     def __init__(self, same=False):
         self.same = same
 
-    def direction(self, *_):
+    def route(self, *_):
         return self
 
     def translate(self, text, *_):
@@ -49,7 +49,7 @@ class Turned:
             text, leading + translation + trailing, 0.0, self.languages, _explain=lambda: Details((), tuple(links))
         )
 
-    def translate_batch(self, texts, *_):
+    def translate_request(self, texts, _request, _progress=None):
         return [self.translate(text) for text in texts]
 
 

@@ -1,5 +1,6 @@
 """A model, trained in seconds, that translates Chinese word by word into English and back, with or without tags."""
 
+import itertools
 import random
 from dataclasses import replace
 
@@ -75,3 +76,8 @@ def shared_models(factory):
     """Return model files: one for each direction, and one with tags; the German one behaves like the others."""
     folder = made_once(factory, "models", save_models)
     return {name: folder / f"{name}.safetensors" for name in NAMES}
+
+
+def distinct_sentences(count):
+    """Return `count` Chinese sentences, without full stops, that are all different."""
+    return ["".join(words) for words in itertools.islice(itertools.product(WORDS, repeat=6), count)]

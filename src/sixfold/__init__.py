@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sixfold.serving.client import AsyncClient, Client
     from sixfold.text.tokenizer import Tokenizer
     from sixfold.training.run import finetune, train
-    from sixfold.translation.documents.document import translate_document
+    from sixfold.translation.documents.steps import translate_document
     from sixfold.translation.glossary import Glossary
     from sixfold.translation.memory import TranslationMemory
     from sixfold.translation.options import TranslateOptions
@@ -50,7 +50,7 @@ _HOMES = {
     "finetune": "sixfold.training.run",
     "preset": "sixfold.presets",
     "train": "sixfold.training.run",
-    "translate_document": "sixfold.translation.documents.document",
+    "translate_document": "sixfold.translation.documents.steps",
 }
 
 _RENAMED = {"Memory": "TranslationMemory"}  # old public names, which still work for one release

@@ -11,7 +11,7 @@ from sixfold.engines.cpu import CpuEngine
 from sixfold.evaluation.word_alignment import alignment_error_rate, read_annotated_pairs
 from sixfold.explorer.explore import Explorer
 from sixfold.explorer.views import view
-from sixfold.translation.explain import explain, group_into_words, piece_spans
+from sixfold.translation.explain import TranslatedSentence, explain, group_into_words, piece_spans
 from sixfold.translation.loading import shipped_models
 
 MARKED = read_annotated_pairs(Path(__file__).with_name("alignments.tsv"))
@@ -34,16 +34,11 @@ def in_directions(translator):
 def by_details(translator):
     """Yield each pair with the links of `Translation.alignment`."""
     for direction, pairs, targets in in_directions(translator):
-        texts = ["\n".join(getattr(pair, side) for pair in pairs) for side in ("source", "target")]
-        sentences = [(pair.source, pair.target, ids) for pair, ids in zip(pairs, targets, strict=True)]
-        details = explain(direction, *texts, sentences)
-        for pair, (source, target) in zip(pairs, details.sentences, strict=True):
-            links = [link for link in details.alignment if target[0] <= link.target[0] < target[1]]
-            yield pair, pair.links((relative(link.target, target), relative(link.source, source)) for link in links)
-
-
-def relative(span, within):
-    return span[0] - within[0], span[1] - within[0]
+        sentences = [
+            TranslatedSentence(pair.source, pair.target, ids) for pair, ids in zip(pairs, targets, strict=True)
+        ]
+        for pair, details in zip(pairs, explain(direction, sentences), strict=True):
+            yield pair, pair.links((link.target, link.source) for link in details.alignment)
 
 
 def by_mean_of_heads(translator):

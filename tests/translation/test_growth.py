@@ -9,10 +9,12 @@ from growth import MAX_RATIO, assert_linear, nested, numbered, repeated, seconds
 from made_documents import Turned
 
 from sixfold.errors import DataError, SixfoldError
-from sixfold.text.languages import chinese_variant, guess_language
+from sixfold.text.chinese import chinese_variant
+from sixfold.text.languages import guess_language
 from sixfold.text.sentences import cut_to_fit, split_sentences
-from sixfold.translation.documents.document import FORMATS, translate_document
+from sixfold.translation.documents.document import FORMATS
 from sixfold.translation.documents.markdown import _escape as escape_markdown
+from sixfold.translation.documents.steps import translate_document
 from sixfold.translation.documents.units import Unit
 from sixfold.translation.glossary import Glossary, Term
 from sixfold.translation.guard import find_faults

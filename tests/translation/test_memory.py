@@ -12,7 +12,7 @@ from made_documents import Turned
 import sixfold
 from sixfold import TranslateOptions, TranslationMemory
 from sixfold.errors import DataError
-from sixfold.translation.documents.document import translate_document
+from sixfold.translation.documents.steps import translate_document
 from sixfold.translation.glossary import Glossary, Term
 from sixfold.translation.memory import edit_distance, number_repeats, split_words
 from sixfold.translation.pair_files import Pair
@@ -259,11 +259,11 @@ def test_a_memory_is_turned_about_for_the_other_direction(models):
 class Remembering(Turned):
     """Turns words about, but for what the memory has."""
 
-    def translate_batch(self, texts, _source=None, _target=None, _options=None, _glossary=None, memory=None):
-        known = [memory.exact(text) if memory else None for text in texts]
+    def translate_request(self, texts, request, _progress=None):
+        entries = [request.memory.exact(text) if request.memory else None for text in texts]
         return [
-            Translation(text, its, 0.0, self.languages) if its else self.translate(text)
-            for text, its in zip(texts, known, strict=True)
+            Translation(text, entry, 0.0, self.languages) if entry else self.translate(text)
+            for text, entry in zip(texts, entries, strict=True)
         ]
 
 

@@ -6,20 +6,20 @@ from hypothesis import strategies as st
 
 from sixfold.config import TokenizerConfig
 from sixfold.text.learn import train_tokenizer
-from sixfold.translation.prepare import has_words, prepare, replace_surrogates
+from sixfold.translation.prepare import has_words, replace_surrogates, split_texts
 
 TOKENIZER = train_tokenizer(["the cat sat on the mat", "我爱猫"] * 9, TokenizerConfig(vocab=300))
 TEXTS = st.text(st.sampled_from("a我1 .。!\n\r\t\u2028\x0b🙂\u0301,，"), max_size=80)
 
 
 def prepare_one(text, max_tokens=50, splits=True):
-    prepared = prepare([text], TOKENIZER, max_tokens, splits)
+    prepared = split_texts([text], TOKENIZER, max_tokens, splits)
     return prepared.layouts[0], prepared.ids
 
 
 @given(st.lists(TEXTS, max_size=4), st.booleans(), st.integers(4, 50))
 def test_nothing_is_lost_and_every_sentence_fits(texts, splits, max_tokens):
-    prepared = prepare(texts, TOKENIZER, max_tokens, splits)
+    prepared = split_texts(texts, TOKENIZER, max_tokens, splits)
     for text, layout in zip(texts, prepared.layouts, strict=True):
         assert layout.text == text
         assert "".join(line.before + "".join(map("".join, line.sentences)) for line in layout.lines) == text
@@ -54,7 +54,7 @@ def test_long_sentences_are_cut_and_the_white_space_between_the_pieces_stays():
 
 
 def test_only_the_text_that_needs_it_has_a_notice_about_a_cut():
-    prepared = prepare(["cat", "the cat sat on the mat " * 20], TOKENIZER, 12)
+    prepared = split_texts(["cat", "the cat sat on the mat " * 20], TOKENIZER, 12)
     assert [len(layout.notices) for layout in prepared.layouts] == [0, 1]
 
 

@@ -10,7 +10,7 @@ import pytest
 from made_documents import ATOMS, MAKERS, made, structure
 
 from sixfold import Translator, modelfile
-from sixfold.translation.documents.document import translate_document
+from sixfold.translation.documents.steps import translate_document
 from sixfold.translation.loading import shipped_models
 
 DOCUMENTS = int(os.environ.get("SIXFOLD_DOCUMENTS", "3"))  # of each format; `make documents` takes more
@@ -28,7 +28,7 @@ def test_it_is_small_and_its_card_says_where_it_comes_from():
     assert path.stat().st_size <= 64 * 2**20
     file = modelfile.load(path)
     assert file.storage == "int8"
-    assert len(file.card["sources"]) == 16
+    assert len(file.card["sources"]) == 54
     assert all(each["from"] and each["licence"] for each in file.card["sources"])
     assert len(file.card["scores"]) == 12
     assert all("version:" in each["signature"] for each in file.card["scores"].values())

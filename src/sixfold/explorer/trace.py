@@ -18,10 +18,11 @@ from sixfold.explorer.pieces import Pieces, piece_text, pieces_of_ids, pieces_of
 from sixfold.modelfile import ModelFile
 from sixfold.tensorfile import Tensor
 from sixfold.text.tokenizer import Tokenizer
-from sixfold.translation.decode import best_hypotheses
 from sixfold.translation.direction import Direction, collapse_whitespace, tag_of
 from sixfold.translation.options import TranslateOptions
-from sixfold.translation.prepare import replace_surrogates
+from sixfold.translation.pipeline import decode
+from sixfold.translation.prepare import SourceSentence, replace_surrogates
+from sixfold.translation.request import DecodeOptions
 
 Array = np.ndarray
 NEEDED_WHOLE = ("key", "value", "key_rotated")  # a single query row needs all rows of these arrays
@@ -245,8 +246,10 @@ def trace_pair(direction: Direction, text: str, translation: str | None = None, 
     tag, end = list(direction.tag), direction.engine.config.eos
     source = pieces_of_text(direction.tokenizer, text, tag, [end])
     if translation is None:
-        search = TranslateOptions().search(direction.max_target_tokens)
-        ids = best_hypotheses(direction, [source.ids], search)[0][0].tokens
+        (result,) = decode(
+            direction, [SourceSentence(text, tuple(encoded))], DecodeOptions(TranslateOptions(guard=False))
+        )
+        ids = result.hypotheses[0].tokens
         translation = direction.decode_target(ids)
     else:
         translation = collapse_whitespace(replace_surrogates(translation))

@@ -1,8 +1,7 @@
-"""A direction: a model that translates from one language into another; and the direction that a text needs."""
+"""A direction: a model that translates from one language into another."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,14 +9,13 @@ from sixfold.engines.engine import Engine
 from sixfold.errors import RequestError
 from sixfold.modelfile import ModelFile
 from sixfold.text.identification import name_of, other_language
-from sixfold.text.languages import SCRIPTS, guess_language
+from sixfold.text.language_codes import base_language
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.translation.confidence import ConfidenceCurve, curve_from_card
 from sixfold.translation.prepare import replace_surrogates
 from sixfold.translation.result import Notice
 
 Languages = tuple[str, str]  # codes of source and target
-NAME_LANGUAGES = "name the languages: --from and --to on the command line, source and target in Python"
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,24 +89,6 @@ def directions_of(file: ModelFile, engine: Engine, tokenizer: Tokenizer) -> list
     return directions
 
 
-def choose_direction(
-    directions: Mapping[Languages, Direction], text: str, source: str | None, target: str | None
-) -> Direction:
-    """Return the direction for the languages that the caller names, or else for the script of the text.
-
-    Raise RequestError if no direction or more than one direction fits.
-    """
-    names, matching = direction_names(directions), matching_directions(directions, source, target)
-    guess = guess_language([text]) if len(matching) > 1 else ""
-    if not guess:  # one direction only, or nothing to translate
-        return matching[0]
-    reading = _directions_from(matching, guess)
-    if len(reading) != 1:
-        seems = "" if reading else f"; it seems to be in {name_of(guess)}"
-        raise RequestError(f"direction: cannot tell which of {names} this text needs{seems}", NAME_LANGUAGES)
-    return reading[0]
-
-
 def language_notices(text: str, languages: Languages) -> list[Notice]:
     """Return a notice of kind `same-language` or `language` if a text surely is not in the source language."""
     language = other_language(text, languages[0])
@@ -123,58 +103,3 @@ def language_notices(text: str, languages: Languages) -> list[Notice]:
 def direction_names(directions: Mapping[Languages, Direction]) -> str:
     """Return the languages of directions for a message: zh→en, en→zh."""
     return ", ".join(f"{source}→{target}" for source, target in directions)
-
-
-def matching_directions(
-    directions: Mapping[Languages, Direction], source: str | None, target: str | None
-) -> list[Direction]:
-    """Return the directions, at least one, that fit the languages which the caller names.
-
-    Codes are compared in full first, then without script and region: zh-CN fits zh if no model has zh-CN.
-    """
-    for simplify in (str, base_language):
-        codes = [None if code is None else simplify(code) for code in (None if source == "auto" else source, target)]
-        matching = [
-            direction
-            for languages, direction in directions.items()
-            if all(code in (None, simplify(language)) for code, language in zip(codes, languages, strict=True))
-        ]
-        if matching:
-            return matching
-    named = " ".join(f"{side} {code}" for side, code in (("from", source), ("to", target)) if code)
-    raise RequestError(
-        f"direction: expected one of {direction_names(directions)}; got {named}",
-        "name these languages, or another model",
-    )
-
-
-def base_language(code: str) -> str:
-    """Return a language code without script and region: zh for zh-Hans-CN."""
-    return re.split("[-_]", code.lower())[0]
-
-
-def check_languages(directions: Mapping[Languages, Direction], source: str | None, target: str | None) -> None:
-    """Raise RequestError if no direction fits, or if no text could tell which one, as between German and English."""
-    matching = matching_directions(directions, source, target)
-    if len(matching) > 1 and len({_source_scripts(direction) for direction in matching}) == 1:
-        raise RequestError(
-            f"direction: cannot tell which of {direction_names(directions)} a text needs, "
-            "as their source languages share a script",
-            NAME_LANGUAGES,
-        )
-
-
-def _source_scripts(direction: Direction) -> tuple[str, ...]:
-    return tuple(SCRIPTS.get(base_language(direction.languages[0]), ()))
-
-
-def _directions_from(directions: Sequence[Direction], language: str) -> list[Direction]:
-    """Return the directions whose source has the scripts of a language; if none has, those that share a script.
-
-    Japanese and Chinese share one.
-    """
-    expected = tuple(SCRIPTS[language])
-    scripts = [_source_scripts(direction) for direction in directions]
-    pairs = list(zip(directions, scripts, strict=True))
-    same = [direction for direction, own in pairs if own == expected]
-    return same or [direction for direction, own in pairs if not set(own).isdisjoint(expected)]

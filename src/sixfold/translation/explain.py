@@ -25,46 +25,39 @@ class TranslatedSentence(NamedTuple):
     tokens: Sequence[int]
 
 
-def explain(direction: Direction, source: str, translation: str, sentences: Sequence[TranslatedSentence]) -> Details:
-    """Return the tokens and links of every sentence, with their spans in the whole texts."""
+def explain(direction: Direction, sentences: Sequence[TranslatedSentence]) -> list[Details]:
+    """Return the tokens and links of each sentence, with spans in that sentence, from one call of the engine."""
+    encodings = [direction.tokenizer.encode_with_offsets(source) for source, _, _ in sentences]
+    indices = [index for index, (_, _, ids) in enumerate(sentences) if ids and encodings[index].ids]
+    results = [Details()] * len(sentences)
+    if not indices:
+        return results
+    sources = [direction.encoder_input(encodings[index].ids) for index in indices]
+    targets = [sentences[index][2] for index in indices]
+    logprobs, attention = direction.engine.score(sources, targets), direction.engine.align(sources, targets)
+    for index, token_logprobs, weights in zip(indices, logprobs, attention, strict=True):
+        results[index] = _explain_sentence(direction, sentences[index], encodings[index], token_logprobs, weights)
+    return results
+
+
+def join_details(sentences: Sequence[Sentence], details: Sequence[Details]) -> Details:
+    """Return the details of sentences as those of their text, with spans in the whole texts."""
     tokens: list[Token] = []
     links: list[Link] = []
-    spans: list[Sentence] = []
-    source_start = target_start = 0
-    for (text, translated, _), details in zip(sentences, _explain_sentences(direction, sentences), strict=True):
-        source_start = source.index(text, source_start)
-        target_start = translation.index(translated, target_start)
+    for (source, target, *_), of_sentence in zip(sentences, details, strict=True):
         tokens += [
-            token._replace(span=_shift(token.span, target_start), source=_shift(token.source, source_start))
-            for token in details.tokens
+            token._replace(span=_shift(token.span, target[0]), source=_shift(token.source, source[0]))
+            for token in of_sentence.tokens
         ]
         links += [
-            link._replace(target=_shift(link.target, target_start), source=_shift(link.source, source_start))
-            for link in details.alignment
+            link._replace(target=_shift(link.target, target[0]), source=_shift(link.source, source[0]))
+            for link in of_sentence.alignment
         ]
-        source_end, target_end = source_start + len(text), target_start + len(translated)
-        spans.append(Sentence((source_start, source_end), (target_start, target_end)))
-        source_start, target_start = source_end, target_end
-    return Details(tuple(tokens), tuple(links), tuple(spans))
+    return Details(tuple(tokens), tuple(links))
 
 
 def _shift(span: Span, offset: int) -> Span:
     return span[0] + offset, span[1] + offset
-
-
-def _explain_sentences(direction: Direction, sentences: Sequence[TranslatedSentence]) -> list[Details]:
-    """Return the details of each sentence, with spans in that sentence, from one call of the engine."""
-    encodings = [direction.tokenizer.encode_with_offsets(source) for source, _, _ in sentences]
-    indices = [index for index, (_, _, ids) in enumerate(sentences) if ids and encodings[index].ids]
-    if not indices:
-        return [Details((), ())] * len(sentences)
-    sources = [direction.encoder_input(encodings[index].ids) for index in indices]
-    targets = [sentences[index][2] for index in indices]
-    logprobs, attention = direction.engine.score(sources, targets), direction.engine.align(sources, targets)
-    results = [Details((), ())] * len(sentences)
-    for index, token_logprobs, weights in zip(indices, logprobs, attention, strict=True):
-        results[index] = _explain_sentence(direction, sentences[index], encodings[index], token_logprobs, weights)
-    return results
 
 
 def _explain_sentence(

@@ -13,20 +13,19 @@ import hashlib
 import json
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from sixfold.decoding.options import Hypothesis
 from sixfold.text.sentences import is_spaced
-from sixfold.translation.decode import SourceSentence, allow_prefix, score_targets
 from sixfold.translation.direction import Direction
 from sixfold.translation.documents.units import Span
 from sixfold.translation.explain import group_into_words, piece_spans
-from sixfold.translation.guard import Fault
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.pair_files import Pair, is_reversed, read_pairs, swap_sides
+from sixfold.translation.searches import allow_prefix, score_targets
 
 MAX_POSITIONS = 4  # positions in a translation that are tried for a term
 REPETITION_PENALTY = 5.0  # log-probability, for a translation with both the term and the word that it should replace
@@ -190,27 +189,6 @@ def apply_terms(
     translation = direction.decode_target(best.tokens)
     distinct = dict.fromkeys(term for _, term in terms)
     return best, [term for term in distinct if not has_term(translation, term, target)]
-
-
-def apply_glossary(
-    direction: Direction,
-    ids: Mapping[str, Sequence[int]],
-    decoded: dict[SourceSentence, list[Hypothesis]],
-    faults: dict[SourceSentence, list[Fault]],
-    glossary: Glossary,
-    options: TranslateOptions,
-) -> None:
-    """Replace the best hypothesis of every sentence with terms in it, and add a fault for each term not used."""
-    for sentence, hypotheses in decoded.items() if glossary.terms else ():
-        text, prefix = sentence
-        terms = [] if prefix else glossary.find_terms(text, direction.languages[0])
-        if not terms:
-            continue
-        best, unused = apply_terms(direction, text, ids[text], hypotheses[0], terms, options)
-        decoded[sentence] = [best, *hypotheses[1:]]
-        new = [Fault("glossary", f"{term.source}: {term.target!r} could not be used") for term in unused]
-        if new:
-            faults[sentence] = [*faults.get(sentence, []), *new]
 
 
 def _decode_with_term(

@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sixfold.errors import RequestError
-from sixfold.translation.glossary import Glossary
-from sixfold.translation.memory import TranslationMemory
-from sixfold.translation.options import TranslateOptions
+from sixfold.translation.request import TranslationRequest
 from sixfold.translation.result import Notice, Translation
 from sixfold.translation.translator import Translator
 
@@ -34,11 +32,7 @@ class LineTranslator:
     """Translates the lines of one input, and counts their notices."""
 
     translator: Translator
-    source: str | None
-    target: str | None
-    options: TranslateOptions
-    glossary: Glossary | None = None
-    memory: TranslationMemory | None = None
+    request: TranslationRequest
     name: str = "input"  # the name of the file in messages
     notices: dict[str, NoticeCount] = field(default_factory=dict)  # by kind
     invalid_bytes: int = 0  # bytes that are not UTF-8
@@ -62,11 +56,7 @@ class LineTranslator:
         """
         lines = [(text, self._has_direction(text)) for text in texts]
         to_translate = [text for text, has_direction in lines if has_direction]
-        translations = iter(
-            self.translator.translate_batch(
-                to_translate, self.source, self.target, self.options, self.glossary, self.memory
-            )
-        )
+        translations = iter(self.translator.translate_request(to_translate, self.request))
         no_direction = (Notice("direction", "no model reads this language; the line stays as it is"),)
         for number, (text, has_direction) in enumerate(lines, start=first):
             if has_direction:
@@ -83,7 +73,7 @@ class LineTranslator:
 
     def _has_direction(self, text: str) -> bool:
         try:
-            self.translator.direction(text, self.source, self.target)
+            self.translator.route(text, self.request)
         except RequestError:
             return False
         return True

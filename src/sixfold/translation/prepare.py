@@ -1,13 +1,23 @@
-"""Texts as sentences that a model can read, and the layout that their translations are put back into."""
+"""Texts split into sentences that a model can read, and the layout that their translations are put back into."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from sixfold.text.sentences import SentenceSpan, SplitLine, cut_to_fit, rejoin, split_sentences
 from sixfold.text.tokenizer import Tokenizer, is_surrogate
 from sixfold.translation.result import Notice
+
+
+class SourceSentence(NamedTuple):
+    """A sentence to translate: the unit of work of everything between `prepare` and `assemble`."""
+
+    text: str
+    ids: tuple[int, ...]  # its tokens, without tag and <eos>
+    prefix: tuple[int, ...] = ()  # the tokens that its translation must start with
+    memory_translation: str | None = None  # from a translation memory; such a sentence is not decoded
 
 
 @dataclass
@@ -27,28 +37,45 @@ class Layout:
 
         `spaced`: the target language writes spaces between sentences.
         """
+        return "".join(self.pieces(translations, spaced))
+
+    def pieces(self, translations: Iterable[str], spaced: bool) -> Iterator[str]:
+        """Yield the filled text piece by piece: one for each translation, as soon as it comes, and perhaps a last one.
+
+        A piece is a translation with everything between it and the one before. A last piece has what follows the last
+        translation, such as blank lines. The pieces together are the text that `fill` returns.
+        """
         remaining = iter(translations)
-        return "".join(
-            rejoin(
-                line,
-                [next(remaining) if has_words(sentence.text) else sentence.text for sentence in line.sentences],
-                spaced,
+        pending: list[str] = []
+        for line in self.lines:
+            is_translated = [has_words(sentence.text) for sentence in line.sentences]
+            of_line = (
+                next(remaining) if translated else sentence.text
+                for sentence, translated in zip(line.sentences, is_translated, strict=True)
             )
-            for line in self.lines
-        )
+            if not line.sentences:
+                pending.append(line.before)
+                continue
+            for piece, translated in zip(rejoin(line, of_line, spaced), is_translated, strict=True):
+                pending.append(piece)
+                if translated:
+                    yield "".join(pending)
+                    pending.clear()
+        if pending:
+            yield "".join(pending)
 
 
 @dataclass
-class PreparedTexts:
+class SplitTexts:
     """The layouts of texts, and the token ids of every sentence to translate."""
 
     layouts: list[Layout]
     ids: dict[str, list[int]]
 
 
-def prepare(
+def split_texts(
     texts: Sequence[str], tokenizer: Tokenizer, max_tokens: int, splits: bool = True, memory: Container[str] = ()
-) -> PreparedTexts:
+) -> SplitTexts:
     """Split texts into sentences and encode these.
 
     1. Each line is split into sentences if `splits`, unless the whole line is in `memory`.
@@ -68,7 +95,7 @@ def prepare(
         ]
         layout.notices.append(Notice("cut", "a sentence too long for the model was translated in pieces"))
     _encode(layouts_to_cut, tokenizer, ids)
-    return PreparedTexts(layouts, ids)
+    return SplitTexts(layouts, ids)
 
 
 def _lay_out(text: str, splits: bool, memory: Container[str]) -> Layout:

@@ -1,4 +1,4 @@
-"""A translation with its scores, alternatives, notices and details: tokens, word alignment, sentences, matches."""
+"""A translation with its scores, alternatives, notices, sentences and details: tokens, word alignment, matches."""
 
 from __future__ import annotations
 
@@ -51,18 +51,20 @@ class Notice(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """A sentence of the source that was translated by itself, and its translation."""
+    """A sentence of the source that was translated by itself, its translation, and what that cost."""
 
     source: Span
     target: Span
+    tokens: int = 0  # of the source and of the translation
+    milliseconds: float = 0.0  # of decoding: the share of the sentence in the time of its batch
+    cached: bool = False  # a server had its translation already
 
 
 class Details(NamedTuple):
     """The parts of a translation that need another pass through the model."""
 
-    tokens: tuple[Token, ...]
-    alignment: tuple[Link, ...]
-    sentences: tuple[Sentence, ...] = ()
+    tokens: tuple[Token, ...] = ()
+    alignment: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,12 +80,13 @@ class Translation:
     # The probability that the sentence with the lowest score is translated fairly; None where the model's card has no
     # curve for it.
     confidence: float | None = None
+    sentences: tuple[Sentence, ...] = field(default=(), compare=False)  # those that were translated one by one
     _explain: Callable[[], Details] | None = field(default=None, repr=False, compare=False)
     _recall: Callable[[], tuple[Match, ...]] | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def _details(self) -> Details:
-        return self._explain() if self._explain else Details((), ())
+        return self._explain() if self._explain else Details()
 
     @property
     def tokens(self) -> tuple[Token, ...]:
@@ -94,11 +97,6 @@ class Translation:
     def alignment(self) -> tuple[Link, ...]:
         """Each word of the translation with the source word that it is aligned with."""
         return self._details.alignment
-
-    @property
-    def sentences(self) -> tuple[Sentence, ...]:
-        """The sentences that were translated one by one."""
-        return self._details.sentences
 
     @cached_property
     def matches(self) -> tuple[Match, ...]:
@@ -120,3 +118,12 @@ class Translation:
             values["alignment"] = [link._asdict() for link in self.alignment]
             values["sentences"] = [sentence._asdict() for sentence in self.sentences]
         return values
+
+
+class TranslationPart(NamedTuple):
+    """A part of the translation of a text that is still being translated; all parts joined are the translation."""
+
+    text: str  # a sentence with the white space before it
+    done: int  # sentences that are translated
+    total: int  # sentences of the text
+    translation: Translation | None = None  # the whole translation, with the last part

@@ -3,43 +3,42 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from sixfold.config import Compute
 from sixfold.engines.engine import Engine
 from sixfold.errors import RequestError
+from sixfold.text.detection import LanguageCandidate
 from sixfold.text.sentences import is_spaced
-from sixfold.translation.decode import (
-    SentenceResult,
-    SourceSentence,
-    allow_prefix,
-    combine_hypotheses,
-    decode,
-    fault_notices,
-    retry_faulty,
-    score_targets,
-)
-from sixfold.translation.direction import (
-    Direction,
-    check_languages,
-    choose_direction,
-    direction_names,
-    directions_of,
-    language_notices,
-)
-from sixfold.translation.explain import TranslatedSentence, explain
-from sixfold.translation.glossary import Glossary, apply_glossary
+from sixfold.translation.direction import Direction, directions_of
+from sixfold.translation.explain import TranslatedSentence, explain, join_details
+from sixfold.translation.glossary import Glossary
+from sixfold.translation.hops import HopBatch, translate_along
 from sixfold.translation.loading import Device, ModelSource, check_threads, choose_device, load_all, open_engine
 from sixfold.translation.memory import TranslationMemory
 from sixfold.translation.options import TranslateOptions
-from sixfold.translation.prepare import Layout, prepare, replace_surrogates
-from sixfold.translation.result import Alternative, Details, Translation
+from sixfold.translation.pipeline import SentenceResult, assemble, decode, prepare
+from sixfold.translation.prepare import replace_surrogates
+from sixfold.translation.request import TranslationRequest
+from sixfold.translation.result import Details, Sentence, Translation, TranslationPart
+from sixfold.translation.routing import (
+    Route,
+    check_languages,
+    choose_direction,
+    choose_route,
+    detect_language,
+    direction_names,
+)
+from sixfold.translation.searches import allow_prefix, score_targets
 
 MAX_WINDOW = 1024  # texts that `stream` holds at once
+MAX_PART_SENTENCES = 32  # sentences of a text that `stream_sentences` decodes at once
+PROGRESS_SENTENCES = 128  # sentences between two reports of progress
+Item = TypeVar("Item")
+Progress = Callable[[int, int], None]  # called with the number of sentences that are done, and that of all
 
 
 class Translator:
@@ -83,10 +82,11 @@ class Translator:
         options: TranslateOptions | None = None,
         glossary: Glossary | None = None,
         memory: TranslationMemory | None = None,
+        pivot: bool = False,
     ) -> Translation:
         """Translate a text of any length; its lines, blank ones too, and its white space stay."""
         check_text("text", text, "translate_batch() takes a list")
-        return self.translate_batch([text], source, target, options, glossary, memory)[0]
+        return self.translate_batch([text], source, target, options, glossary, memory, pivot)[0]
 
     def translate_batch(
         self,
@@ -96,6 +96,7 @@ class Translator:
         options: TranslateOptions | None = None,
         glossary: Glossary | None = None,
         memory: TranslationMemory | None = None,
+        pivot: bool = False,
     ) -> list[Translation]:
         """Translate many texts at once, which is much faster than one by one. Each may have its own direction.
 
@@ -109,17 +110,95 @@ class Translator:
             )
         for index, text in enumerate(texts):
             check_text(f"texts[{index}]", text, "read bytes with .decode()")
-        indices_by_direction: dict[Direction, list[int]] = {}
-        for index, text in enumerate(texts):
-            indices_by_direction.setdefault(self.direction(text, source, target), []).append(index)
-        translations: dict[int, Translation] = {}
-        for direction, indices in indices_by_direction.items():
-            group = [texts[index] for index in indices]
-            translated = self._translate(
-                direction, group, options or TranslateOptions(), glossary or Glossary(()), memory
-            )
-            translations.update(zip(indices, translated, strict=True))
-        return [translations[index] for index in range(len(texts))]
+        request = TranslationRequest(source, target, options or TranslateOptions(), glossary, memory, pivot=pivot)
+        return self.translate_request(texts, request)
+
+    def translate_request(
+        self, texts: Sequence[str], request: TranslationRequest, progress: Progress | None = None
+    ) -> list[Translation]:
+        """Translate texts as a request says; texts of one direction are decoded together.
+
+        `progress` is called from time to time with the number of sentences that are done and that of all sentences.
+        """
+        routes = [self.route(text, request) for text in texts]
+        steps = translate_along(texts, routes, request)
+        try:
+            batches = next(steps)
+            while True:
+                batches = steps.send(self._translate_hops(batches, progress))
+        except StopIteration as end:
+            translations: list[Translation] = end.value
+            return translations
+
+    def _translate_hops(self, batches: Sequence[HopBatch], progress: Progress | None) -> list[list[Translation]]:
+        """Return the translations of each batch: prepare all, then decode and assemble one after the other."""
+        prepared = [prepare(batch.direction, batch.texts, batch.request) for batch in batches]
+        total = sum(len(text.sentences) for of_batch in prepared for text in of_batch)
+        done = 0
+        translations = []
+        for batch, of_batch in zip(batches, prepared, strict=True):
+            sentences = [sentence for text in of_batch for sentence in text.sentences]
+            options = batch.request.decode_options(batch.direction.languages)
+            results: list[SentenceResult] = []
+            size = PROGRESS_SENTENCES if progress else max(1, len(sentences))
+            for start in range(0, len(sentences), size):
+                results += decode(batch.direction, sentences[start : start + size], options)
+                if progress:
+                    progress(done + len(results), total)
+            done += len(results)
+            remaining = iter(results)
+            translations.append([
+                assemble(
+                    batch.direction, text, list(islice(remaining, len(text.sentences))), batch.request, self._check_open
+                )
+                for text in of_batch
+            ])  # fmt: skip
+        return translations
+
+    def stream_sentences(
+        self,
+        text: str,
+        source: str | None = None,
+        target: str | None = None,
+        options: TranslateOptions | None = None,
+        glossary: Glossary | None = None,
+        memory: TranslationMemory | None = None,
+        pivot: bool = False,
+    ) -> Iterator[TranslationPart]:
+        """Translate a text and yield its translation part by part, as its sentences are translated.
+
+        The last part has the whole translation and no text of its own.
+        """
+        check_text("text", text, "stream() takes many texts")
+        request = TranslationRequest(source, target, options or TranslateOptions(), glossary, memory, pivot=pivot)
+        return self.stream_request(text, request)
+
+    def stream_request(self, text: str, request: TranslationRequest) -> Iterator[TranslationPart]:
+        """Do what `stream_sentences` does, for a request. Through a pivot language, the last hop is streamed."""
+        route = self.route(text, request)
+        steps = translate_along([text], [route], request)
+        (batch,) = next(steps)
+        while batch.route is None:
+            (batch,) = steps.send(self._translate_hops([batch], None))
+        direction = batch.direction
+        (prepared,) = prepare(direction, batch.texts, batch.request)
+        decode_options = batch.request.decode_options(direction.languages)
+        results: list[SentenceResult] = []
+
+        def translations() -> Iterator[str]:
+            for window in windows(iter(prepared.sentences), MAX_PART_SENTENCES):
+                for result in decode(direction, window, decode_options):
+                    results.append(result)
+                    yield result.translation(direction)
+
+        total = len(prepared.sentences)
+        for piece in prepared.layout.pieces(translations(), is_spaced(direction.languages[1])):
+            yield TranslationPart(route.convert(piece), len(results), total)
+        whole = assemble(direction, prepared, results, batch.request, self._check_open)
+        try:
+            steps.send([[whole]])
+        except StopIteration as end:
+            yield TranslationPart("", total, total, end.value[0])
 
     def stream(
         self,
@@ -129,15 +208,15 @@ class Translator:
         options: TranslateOptions | None = None,
         glossary: Glossary | None = None,
         memory: TranslationMemory | None = None,
+        pivot: bool = False,
     ) -> Iterator[Translation]:
         """Translate any number of texts in their order; only a window of them is held at once."""
         if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
             raise RequestError(f"texts: expected an iterable of strings; got {texts!r:.60}", "put it into a list")
-        windows = _windows(iter(texts))
         return (
             translation
-            for window in windows
-            for translation in self.translate_batch(window, source, target, options, glossary, memory)
+            for window in windows(iter(texts), MAX_WINDOW)
+            for translation in self.translate_batch(window, source, target, options, glossary, memory, pivot)
         )
 
     def score(self, text: str, translation: str, source: str | None = None, target: str | None = None) -> Translation:
@@ -200,13 +279,27 @@ class Translator:
             raise RequestError(f"model: expected one of {names}; got {model!r}")
         return choose_direction(of_model, text, source, target)
 
-    def check_languages(self, source: str | None = None, target: str | None = None) -> None:
+    def route(self, text: str, request: TranslationRequest) -> Route:
+        """Return the models that translate a text, for the languages of a request or else for that of the text."""
+        self._check_open()
+        return choose_route(self._directions, text, request.source, request.target, request.pivot)
+
+    def detect(self, text: str) -> list[LanguageCandidate]:
+        """Return the languages that a text may be in, the likeliest first, with their probabilities.
+
+        What these lack to 1 is the probability of a language that Sixfold does not know.
+        """
+        self._check_open()
+        check_text("text", text)
+        return detect_language(self._directions, text)
+
+    def check_languages(self, source: str | None = None, target: str | None = None, pivot: bool = False) -> None:
         """Raise RequestError if these languages fit no direction, or if the caller must name more of them.
 
         This needs no text, so that a mistake is reported before any text is read.
         """
         self._check_open()
-        check_languages(self._directions, source, target)
+        check_languages(self._directions, source, target, pivot)
 
     def check_told(self, source: str | None = None, target: str | None = None) -> None:
         """Call `check_languages`, which is the name of this method now."""
@@ -243,114 +336,31 @@ class Translator:
         if not self._engines:
             raise RequestError("translator: expected an open one; this one is closed", "open another")
 
-    def _translate(
-        self,
-        direction: Direction,
-        texts: Sequence[str],
-        options: TranslateOptions,
-        glossary: Glossary,
-        memory: TranslationMemory | None,
-    ) -> list[Translation]:
-        """Translate texts of one direction.
-
-        1. Texts are split into sentences (`prepare`), and sentences of the memory are set aside.
-        2. The other sentences are decoded, each once, with a second search for faulty ones and for glossary terms.
-        3. The sentences are put back into the layouts of their texts (`_assemble`).
-        """
-        prefix = direction.encode_target(options.prefix)
-        direction.check_length("prefix", prefix)
-        entries = (memory or TranslationMemory(())).toward(direction.languages)
-        # With a prefix the model writes the translation, so the memory must not keep lines from being split and cut.
-        unsplit = () if prefix else entries
-        prepared = prepare(texts, direction.tokenizer, direction.max_source_tokens, options.split, unsplit)
-        # The prefix is the beginning of the text, so it belongs to the first sentence only.
-        sentences = [
-            [SourceSentence(text, tuple(prefix) if index == 0 else ()) for index, text in enumerate(layout.sentences())]
-            for layout in prepared.layouts
-        ]
-        memory_translations = {
-            sentence: None if sentence.prefix else entries.exact(sentence.text)
-            for of_text in sentences
-            for sentence in of_text
-        }
-        to_decode = [[each for each in of_text if memory_translations[each] is None] for of_text in sentences]
-        decoded = decode(direction, prepared.ids, to_decode, options)
-        faults = retry_faulty(direction, prepared.ids, decoded, options) if options.guard else {}
-        apply_glossary(direction, prepared.ids, decoded, faults, glossary.toward(direction.languages), options)
-        results = [
-            [
-                SentenceResult(each.text, decoded.get(each, ()), faults.get(each, ()), memory_translations[each])
-                for each in of_text
-            ]
-            for of_text in sentences
-        ]
-        shown_memory = None if memory is None else entries
-        return [
-            self._assemble(direction, layout, of_text, options, shown_memory)
-            for layout, of_text in zip(prepared.layouts, results, strict=True)
-        ]
-
-    def _assemble(
-        self,
-        direction: Direction,
-        layout: Layout,
-        results: Sequence[SentenceResult],
-        options: TranslateOptions,
-        memory: TranslationMemory | None,
-    ) -> Translation:
-        """Return the translation of a text from the results of its sentences."""
-        hypotheses = [result.hypotheses for result in results if result.memory_translation is None]
-        choices = combine_hypotheses(hypotheses, options.n_best)
-        sentences = [
-            [result.translation(direction, chosen) for result in results]
-            for chosen in (iter(choice) for choice, _ in choices)
-        ]
-        spaced = is_spaced(direction.languages[1])
-        texts = [layout.fill(translations, spaced) for translations in sentences]
-        best = [
-            TranslatedSentence(
-                result.sentence, translation, result.hypotheses[0].tokens if result.memory_translation is None else ()
-            )
-            for result, translation in zip(results, sentences[0], strict=True)
-        ]
-        text_notices = [*language_notices(layout.text, direction.languages), *layout.notices]
-        n_best = [Alternative(text, score) for text, (_, score) in zip(texts, choices, strict=True)]
-        return Translation(
-            layout.text, texts[0], choices[0][1], direction.languages,
-            tuple(n_best) if options.n_best > 1 else (),
-            (*text_notices, *fault_notices(texts[0], sentences[0], results)), text_confidence(direction, results),
-            partial(self._explain, direction, layout.text, texts[0], best),
-            None if memory is None else partial(memory.matches, [result.sentence for result in results]),
-        )  # fmt: skip
-
     def _assemble_unsplit(self, direction: Direction, text: str, tokens: Sequence[int], score: float) -> Translation:
         """Return the translation of a text that was decoded as one sentence."""
         translation = direction.decode_target(tokens)
-        sentence = TranslatedSentence(text.strip(), translation, tokens)
-        details = partial(self._explain, direction, text, translation, [sentence])
+        stripped = text.strip()
+        start = text.index(stripped)
+        sentence = Sentence((start, start + len(stripped)), (0, len(translation)))
+
+        def explain_whole() -> Details:
+            self._check_open()
+            return join_details([sentence], explain(direction, [TranslatedSentence(stripped, translation, tokens)]))
+
         curve = direction.confidence
         confidence = None if curve is None or not tokens else curve.probability(score)
-        return Translation(text, translation, score, direction.languages, confidence=confidence, _explain=details)
-
-    def _explain(
-        self, direction: Direction, source: str, translation: str, sentences: Sequence[TranslatedSentence]
-    ) -> Details:
-        self._check_open()
-        return explain(direction, source, translation, sentences)
+        return Translation(
+            text, translation, score, direction.languages, confidence=confidence, sentences=(sentence,),
+            _explain=explain_whole,
+        )  # fmt: skip
 
 
-def text_confidence(direction: Direction, results: Sequence[SentenceResult]) -> float | None:
-    """Return the confidence of the sentence with the lowest score; sentences from a memory do not count."""
-    scores = [result.hypotheses[0].score for result in results if result.memory_translation is None]
-    return direction.confidence.probability(min(scores)) if direction.confidence and scores else None
-
-
-def _windows(texts: Iterator[str]) -> Iterator[list[str]]:
-    """Yield windows of texts: one text first, so that its translation comes soon, then twice as many each time."""
+def windows(items: Iterator[Item], max_size: int) -> Iterator[list[Item]]:
+    """Yield windows of items: one item first, so that its result comes soon, then twice as many each time."""
     size = 1
-    while window := list(islice(texts, size)):
+    while window := list(islice(items, size)):
         yield window
-        size = min(2 * size, MAX_WINDOW)
+        size = min(2 * size, max_size)
 
 
 def check_text(name: str, text: str, hint: str | None = None) -> None:

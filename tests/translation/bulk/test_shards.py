@@ -19,7 +19,7 @@ from sixfold.translation.bulk import shards
 from sixfold.translation.bulk.json_lines import text_of, with_translation
 from sixfold.translation.bulk.shards import ShardJob, cut_into_blocks, read_block
 from sixfold.translation.bulk.workers import JobSummary, WorkerOptions, translate_in_threads
-from sixfold.translation.options import TranslateOptions
+from sixfold.translation.request import TranslationRequest
 
 SETTINGS = {"model": ["sha256:1"], "beam": 4}
 
@@ -291,9 +291,7 @@ def test_what_is_wrong_with_a_record_is_said_with_its_line(line, message):
 
 def worker_options(models, out, **wanted):
     path = models["zh-en"]
-    return WorkerOptions(
-        out, ((path, modelfile.load(path).checksum),), None, None, TranslateOptions(), "int8", "cpu", **wanted
-    )
+    return WorkerOptions(out, ((path, modelfile.load(path).checksum),), TranslationRequest(), "int8", "cpu", **wanted)
 
 
 def translate_all(job, options, threads):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from made_documents import Turned
 
 from sixfold.errors import RequestError
-from sixfold.translation.documents.document import translate_document
+from sixfold.translation.documents.steps import translate_document
 
 
 def translated(text, columns, form="csv"):

@@ -16,8 +16,9 @@ import yaml
 from made_documents import ATOMS, MAKERS, Turned, made, structure
 
 from sixfold.errors import DataError, RequestError
-from sixfold.translation.documents.document import FORMATS, Document, format_of, translate_document
+from sixfold.translation.documents.document import FORMATS, Document, format_of
 from sixfold.translation.documents.inline import place_marks
+from sixfold.translation.documents.steps import translate_document
 from sixfold.translation.documents.units import Mark, Unit
 from sixfold.translation.result import Link, Notice, Translation
 

@@ -7,15 +7,10 @@ from made_documents import Turned, made
 
 from sixfold.errors import DataError
 from sixfold.translation.cancellation import Cancelled, cancellable
-from sixfold.translation.documents.document import (
-    FORMATS,
-    Document,
-    is_prose,
-    read_parts,
-    translate_document,
-    translate_parts,
-)
+from sixfold.translation.documents.document import FORMATS, Document, read_parts
+from sixfold.translation.documents.steps import is_prose, run_steps, translate_document, translate_parts
 from sixfold.translation.documents.units import PLACEHOLDER, Unit
+from sixfold.translation.request import TranslationRequest
 
 
 @pytest.mark.parametrize(
@@ -77,12 +72,13 @@ def test_reading_and_writing_can_be_stopped(form):
     data = made(form, 1)
     with cancellable(lambda: True), pytest.raises(Cancelled):
         read_parts(data, form, "a")
-    parts = read_parts(data, form, "a")
+    parts, request = read_parts(data, form, "a"), TranslationRequest(*Turned.languages)
     if any(is_prose(unit.text, Turned.languages) for part in parts.values() for unit in part.units):
         with cancellable(lambda: True), pytest.raises(Cancelled):
-            translate_parts(Turned(), parts, data)
+            run_steps(translate_parts(parts, data, request), Turned().translate_request)
     with cancellable(lambda: False):
-        assert translate_parts(Turned(), parts, data) == translate_document(Turned(), data, form)
+        steps = translate_parts(parts, data, request)
+        assert run_steps(steps, Turned().translate_request) == translate_document(Turned(), data, form)
 
 
 def test_the_longer_of_two_codes_is_not_taken_for_the_shorter():

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
@@ -20,7 +20,6 @@ from sixfold.config import Compute
 from sixfold.errors import ModelFileError
 from sixfold.translation.bulk.json_lines import text_of, with_translation
 from sixfold.translation.bulk.shards import PARTS_FOLDER, Block, LineCheck, ShardJob, read_block
-from sixfold.translation.glossary import Glossary
 from sixfold.translation.line_translator import (
     LineTranslator,
     NoticeCount,
@@ -30,8 +29,7 @@ from sixfold.translation.line_translator import (
     warning_lines,
 )
 from sixfold.translation.loading import Device
-from sixfold.translation.memory import TranslationMemory
-from sixfold.translation.options import TranslateOptions
+from sixfold.translation.request import TranslationRequest
 from sixfold.translation.translator import Translator
 
 
@@ -41,13 +39,9 @@ class WorkerOptions:
 
     out: Path
     models: tuple[tuple[Path, str], ...]  # files and their checksums
-    source: str | None
-    target: str | None
-    options: TranslateOptions
+    request: TranslationRequest
     compute: Compute
     device: Device
-    glossary: Glossary | None = None
-    memory: TranslationMemory | None = None
     field: str = "text"  # of JSON lines
     records: frozenset[str] = frozenset()  # the names of the shards whose lines are JSON
     strict: bool = False  # a line in a language that no model reads is an error
@@ -59,10 +53,8 @@ class WorkerOptions:
         translation, so a job may continue without it.
         """
         return {
-            "model": [checksum for _, checksum in self.models], "from": self.source, "to": self.target,
-            **asdict(self.options), "compute": self.compute, "field": self.field, "records": sorted(self.records),
-            "glossary": [list(term) for term in self.glossary.terms] if self.glossary else None,
-            "memory": self.memory.digest() if self.memory else None,
+            "model": [checksum for _, checksum in self.models], **self.request.settings(), "compute": self.compute,
+            "field": self.field, "records": sorted(self.records),
         }  # fmt: skip
 
     def line_checks(self) -> dict[str, LineCheck]:
@@ -93,7 +85,8 @@ class Worker:
                 raise ModelFileError(f"{path}: is not the same here as where the work was begun", "copy it again")
         # One thread: how sentences are grouped depends on the threads, and a shortlist depends on the group.
         self._translator = Translator(models, options.device, 1, options.compute)
-        self._translator.check_languages(options.source, options.target)
+        request = options.request
+        self._translator.check_languages(request.source, request.target, request.pivot)
 
     def translate_block(self, block: Block) -> BlockResult:
         """Translate a block and write its file, unless a worker that died had written it already.
@@ -104,10 +97,7 @@ class Worker:
         part = options.out / PARTS_FOLDER / name / str(block.number)
         if part.exists() or (options.out / name).exists():
             return BlockResult(name, block.number, block.size, block.lines, {})
-        lines = LineTranslator(
-            self._translator, options.source, options.target, options.options, options.glossary, options.memory
-        )
-        lines.name = str(block.shard)
+        lines = LineTranslator(self._translator, options.request, str(block.shard))
         translate = self._translate_records if name in options.records else self._translate_lines
         text = "".join(translate(block, lines))
         if options.strict:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from sixfold import TranslateOptions, Translator
 from sixfold.decoding.options import Hypothesis
-from sixfold.translation import decode
-from sixfold.translation.decode import DOUBTFUL_SCORE, SHORT_SOURCE, WIDER, best_hypotheses, combine_hypotheses
+from sixfold.translation import searches
+from sixfold.translation.searches import DOUBTFUL_SCORE, SHORT_SOURCE, WIDER, best_hypotheses, combine_hypotheses
 
 HYPOTHESES = st.builds(Hypothesis, st.lists(st.integers(4, 9), max_size=5), st.floats(-9, 0))
 SENTENCES = st.lists(st.lists(HYPOTHESES, min_size=1, max_size=3), max_size=4)
@@ -122,8 +122,8 @@ def test_the_shipped_model_says_why_the_animal_did_not_cross(shipped_translator)
 
 def test_the_second_search_never_gives_a_less_likely_translation(shipped_translator, monkeypatch):
     text = "Colorless green ideas sleep furiously."
-    monkeypatch.setattr(decode, "DOUBTFUL_SCORE", float("-inf"))
+    monkeypatch.setattr(searches, "DOUBTFUL_SCORE", float("-inf"))
     first = shipped_translator.translate(text).text
-    monkeypatch.setattr(decode, "DOUBTFUL_SCORE", float("inf"))
+    monkeypatch.setattr(searches, "DOUBTFUL_SCORE", float("inf"))
     second = shipped_translator.translate(text).text
     assert shipped_translator.score(text, second).score >= shipped_translator.score(text, first).score

@@ -1,72 +1,20 @@
-"""Sentences decoded to hypotheses, each sentence once, and combined to the n best translations of a text."""
+"""Searches for the translations of sentences, and the n best translations of a text from those of its sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from heapq import nlargest
-from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from sixfold.decoding.options import Hypothesis, SearchOptions
 from sixfold.translation.direction import Direction
-from sixfold.translation.guard import Fault, find_faults, search_without_faults
-from sixfold.translation.options import TranslateOptions
-from sixfold.translation.result import Notice
 
 # Chosen by benchmarks/search_errors.py: of the settings that take as long, these miss the fewest of the model's own
 # best translations.
 SHORT_SOURCE = 20  # tokens; a source of at most this length gets a wider beam, which costs little
 DOUBTFUL_SCORE = -1.0  # mean log-probability of a token; a translation with a lower one is searched for again
 WIDER = 2  # factor of the beam for short and for doubtful sources
-
-
-class SourceSentence(NamedTuple):
-    """A sentence to decode, and the tokens that its translation must start with."""
-
-    text: str
-    prefix: tuple[int, ...] = ()
-
-
-class SentenceResult(NamedTuple):
-    """A sentence with its hypotheses, the best first, and the faults of the best."""
-
-    sentence: str
-    hypotheses: Sequence[Hypothesis]  # none if a translation memory has the sentence
-    faults: Sequence[Fault] = ()
-    memory_translation: str | None = None  # from a translation memory; it needs no model
-
-    def translation(self, direction: Direction, hypotheses: Iterator[Hypothesis]) -> str:
-        """Return the memory's translation, or else the text of the next of `hypotheses`."""
-        if self.memory_translation is not None:
-            return self.memory_translation
-        return direction.decode_target(next(hypotheses).tokens)
-
-
-def decode(
-    direction: Direction,
-    ids: Mapping[str, Sequence[int]],
-    texts: Sequence[Sequence[SourceSentence]],
-    options: TranslateOptions,
-) -> dict[SourceSentence, list[Hypothesis]]:
-    """Return the hypotheses of all sentences of all texts; a sentence that occurs several times is decoded once.
-
-    `ids`: the tokens of each sentence, without tag and <eos>.
-    """
-    groups: dict[tuple[int, ...], list[SourceSentence]] = {}
-    for sentence in dict.fromkeys(chain.from_iterable(texts)):
-        groups.setdefault(sentence.prefix, []).append(sentence)
-    decoded: dict[SourceSentence, list[Hypothesis]] = {}
-    search = options.search(direction.max_target_tokens)
-    for prefix, sentences in groups.items():
-        sources = [direction.encoder_input(ids[sentence.text]) for sentence in sentences]
-        if prefix:
-            with_prefix = allow_prefix(search, sources, prefix)
-            hypotheses = direction.engine.decode(sources, with_prefix, [prefix] * len(sentences))
-        else:
-            hypotheses = best_hypotheses(direction, sources, search)
-        decoded.update(zip(sentences, hypotheses, strict=True))
-    return decoded
 
 
 def best_hypotheses(
@@ -125,41 +73,6 @@ def mean_score(hypothesis: Hypothesis, search: SearchOptions) -> float:
     """Return the mean log-probability of the tokens and <eos>, whatever length penalty the score has."""
     length = len(hypothesis.tokens) + 1
     return hypothesis.score * length ** (search.length_penalty - 1)
-
-
-def retry_faulty(
-    direction: Direction,
-    ids: Mapping[str, Sequence[int]],
-    decoded: dict[SourceSentence, list[Hypothesis]],
-    options: TranslateOptions,
-) -> dict[SourceSentence, list[Fault]]:
-    """Search again for sentences whose best hypothesis has faults, and return the faults that remain.
-
-    A hypothesis with fewer faults replaces the first one in `decoded`.
-    """
-    remaining: dict[SourceSentence, list[Fault]] = {}
-    for sentence, hypotheses in decoded.items():
-        text, prefix = sentence
-        faults = find_faults(text, direction.decode_target(hypotheses[0].tokens), direction.languages)
-        if faults and not prefix:  # the caller has chosen how a translation with a prefix starts
-            search = options.search(direction.max_target_tokens)
-            better = search_without_faults(direction, text, ids[text], faults, search)[0]
-            its_faults = find_faults(text, direction.decode_target(better.tokens), direction.languages)
-            if len(its_faults) < len(faults):
-                decoded[sentence], faults = [better, *hypotheses[1:]], its_faults
-        if faults:
-            remaining[sentence] = faults
-    return remaining
-
-
-def fault_notices(text: str, translations: Sequence[str], results: Sequence[SentenceResult]) -> Iterator[Notice]:
-    """Yield the faults of all sentences as notices, with their spans in the whole translation `text`."""
-    start = 0
-    for translation, result in zip(translations, results, strict=True):
-        start = max(start, text.find(translation, start))
-        for kind, message, span in result.faults:
-            yield Notice(kind, message, None if span is None else (span[0] + start, span[1] + start))
-        start += len(translation)
 
 
 def allow_prefix(search: SearchOptions, sources: Sequence[Sequence[int]], prefix: Sequence[int]) -> SearchOptions:
