@@ -12,12 +12,19 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+from urllib.parse import urlsplit
+
+from starlette.testclient import TestClient
+
+from sixfold.serving.app import make_app
+from sixfold.serving.models import ReloadingModels
+from sixfold.serving.options import ServeOptions
 
 
 class Server:
     """A server that is ready once it listens; `log` has one dictionary for each line of its output."""
 
-    def __init__(self, *models, **settings):
+    def __init__(self, *models, port=0, **settings):
         self.log = []
         arguments = [word for model in models for word in ("--model", str(model))]
         self._config = tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".toml")  # noqa: SIM115
@@ -26,13 +33,13 @@ class Server:
             self._config.write("\n".join(values))
             self._config.flush()
             arguments += ["--config", self._config.name]
-        command = [sys.executable, "-m", "sixfold", "serve", "--port", "0", *arguments]
+        command = [sys.executable, "-m", "sixfold", "serve", "--port", str(port), *arguments]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, encoding="utf-8")
         self._listens = threading.Event()
         threading.Thread(target=self._read, daemon=True).start()
         assert self._listens.wait(60), self.log
         self.url = next(line["url"] for line in self.log if line.get("event") == "listening")
-        self.port = int(self.url.rpartition(":")[2])
+        self.port = urlsplit(self.url).port
 
     def _read(self):
         for line in self.process.stderr:
@@ -77,6 +84,12 @@ class Server:
         self._config.close()
 
 
+def in_process(*models, client=("127.0.0.1", 50000), log=lambda _: None, url="http://localhost", **settings):
+    """Return a client of the application in this process; requests come from the address `client`."""
+    app = make_app(ServeOptions(**settings), ReloadingModels(list(models), 1), log=log)
+    return TestClient(app, url, client=client, follow_redirects=False)
+
+
 def read(response):
     data = response.read()
     kind = response.headers.get("Content-Type", "")
@@ -91,7 +104,7 @@ def send_request(server, path, body, headers=None):
     """Return a connection with a request sent; closing it before the response cancels the request."""
     if isinstance(body, dict):
         body, headers = json.dumps(body).encode(), {"Content-Type": "application/json"}
-    head = {"Host": "x", "Content-Length": len(body), **headers}
+    head = {"Host": "localhost", "Content-Length": len(body), **headers}
     connection = connect(server)
     lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
     connection.sendall(f"POST {path} HTTP/1.1\r\n{lines}\r\n".encode() + body)

@@ -4,11 +4,15 @@ import asyncio
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
+import httpx
 import pytest
+from small_servers import Server
+from small_translators import distinct_sentences
 
 from sixfold import AsyncClient, Client, Glossary, RequestError, TranslateOptions, Translator
 from sixfold.serving import client as module
 from sixfold.translation.glossary import Term
+from sixfold.translation.request import TranslationRequest
 
 TEXTS = ["我爱猫。", "你看书！\n\n我爱水", ""]
 
@@ -106,3 +110,39 @@ def test_it_comes_back_to_a_server_that_is_busy_or_away(unreliable_server, monke
         _ = client.directions
     with Client("http://127.0.0.1:1", tries=2) as client, pytest.raises(RequestError, match="no response"):
         _ = client.directions
+
+
+def test_what_is_not_done_at_the_deadline_is_sent_again_until_it_is(models):
+    texts = ["".join(f"{each}。" for each in distinct_sentences(6000)), "我爱猫"]
+    with Server(models["zh-en"], deadline=1.5, threads=1) as server, Client(server.url) as client:
+        long, short = client.translate_batch(texts, "zh", "en", TranslateOptions(beam=16))
+        with Translator(models["zh-en"], "cpu", 1) as translator:
+            assert len(long.text) == pytest.approx(len(translator.translate(texts[0]).text), rel=0.02)
+        assert short.text == "I love cats"
+        statuses = [line["status"] for line in server.log if line.get("route") == "/api/v1/translate"]
+        assert set(statuses) == {200}
+        assert len(statuses) > 1
+
+
+def test_a_server_that_never_finishes_a_sentence_is_told():
+    unfinished = {"translations": [{"complete": False, "sentences": [{"source": [0, 1], "translation": None}]}]}
+    exchange = Client("http://127.0.0.1:1")._translate_exchange(["我"], TranslationRequest())
+    next(exchange)
+    exchange.send(module.HttpResponse(200, unfinished))
+    with pytest.raises(RequestError, match="its deadline passes before a sentence is done"):
+        exchange.send(module.HttpResponse(200, unfinished))
+
+
+def test_a_request_that_the_server_may_still_be_working_on_is_not_sent_again():
+    requests = []
+
+    def respond(request):
+        requests.append(request)
+        raise httpx.ReadTimeout("slow", request=request)
+
+    with Client("http://127.0.0.1:1") as client:
+        client._http = httpx.Client(transport=httpx.MockTransport(respond))
+        with pytest.raises(RequestError, match="server: no response in time"):
+            client.translate("我")
+    assert len(requests) == 1
+    assert 504 not in module.RETRY_STATUSES

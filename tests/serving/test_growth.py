@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from types import SimpleNamespace
 
 import pytest
 from growth import assert_linear, nested, repeated
@@ -10,16 +11,19 @@ from starlette.testclient import TestClient
 
 from sixfold.serving import middleware
 from sixfold.serving.app import make_app
-from sixfold.serving.batcher import Batcher, RequestOptions
-from sixfold.serving.cache import translation_bytes
+from sixfold.serving.cache import digest, size_in_bytes
 from sixfold.serving.metrics import Metrics
 from sixfold.serving.middleware import BodyMemory
 from sixfold.serving.models import ReloadingModels
 from sixfold.serving.options import ServeOptions
 from sixfold.serving.responses import HttpError
-from sixfold.serving.service import Service
+from sixfold.serving.sentence_queue import BatchSize, SentenceQueue
+from sixfold.serving.service import Caller, Service
+from sixfold.serving.turns import BatchKey
 from sixfold.translation.glossary import Glossary, Term
 from sixfold.translation.options import TranslateOptions
+from sixfold.translation.prepare import SourceSentence
+from sixfold.translation.request import DecodeOptions, TranslationRequest
 
 LARGE = ServeOptions(max_body=10_000_000, max_characters=10_000_000)
 
@@ -27,7 +31,9 @@ LARGE = ServeOptions(max_body=10_000_000, max_characters=10_000_000)
 @pytest.fixture(scope="module")
 def client(models):
     """The application in this process, so that its CPU time can be measured. Its model does not read Latin letters."""
-    with TestClient(make_app(LARGE, ReloadingModels([models["zh-en"]], 1), log=lambda _: None)) as client:
+    with TestClient(
+        make_app(LARGE, ReloadingModels([models["zh-en"]], 1), log=lambda _: None), "http://localhost"
+    ) as client:
         yield client
 
 
@@ -115,7 +121,9 @@ def test_invented_methods_and_files_of_the_page_make_no_series(client):
 
 def test_a_document_has_the_limit_of_characters_that_texts_have(models):
     options = ServeOptions(max_characters=100)
-    with TestClient(make_app(options, ReloadingModels([models["zh-en"]], 1), log=lambda _: None)) as client:
+    with TestClient(
+        make_app(options, ReloadingModels([models["zh-en"]], 1), log=lambda _: None), "http://localhost"
+    ) as client:
         for name, value in (
             ("a.txt", "我" * 101),
             ("a.html", f"<p>{'我' * 101}</p>"),
@@ -148,7 +156,7 @@ def test_bodies_are_counted_over_all_connections():
 def test_large_bodies_wait_for_each_other_and_small_ones_do_not(models):
     options = ServeOptions(max_bodies=50_000)
     app = make_app(options, ReloadingModels([models["zh-en"]], 1), log=lambda _: None)
-    with TestClient(app) as client:
+    with TestClient(app, "http://localhost") as client:
         app._body_memory.used = 50_000  # as if the body of another request were in memory
         assert post_text(client, "我" * 6000).status_code == 503
         assert post_text(client, "我").status_code == 200
@@ -169,56 +177,76 @@ def test_the_cache_counts_all_that_it_holds(models):
         service = service_of(models)
         for number in range(20):
             glossary = Glossary(tuple(Term(f"{number} term {each}", "x" * 50) for each in range(500)))
-            request = RequestOptions("zh", "en", TranslateOptions(prefix=""), glossary, details=number % 2 == 0)
-            (translation,) = await service.translate(["我爱猫"], request)
-            _ = translation.alignment  # computed for the copy that was returned, not for the cached entry
-        (second,) = await service.translate(["我爱猫"], request)
+            request = TranslationRequest("zh", "en", glossary=glossary, details=number % 2 == 0)
+            (translation,) = await service.translate(["我爱猫"], request, Caller("anna"))
+            _ = translation.alignment  # computed for the translation that was returned, not for the cached entry
+        (second,) = await service.translate(["我爱猫"], request, Caller("bert"))
         assert second == translation
-        entries, size = service._cache._entries, service._cache.size
+        assert [sentence.cached for sentence in second.sentences] == [True]
+        entries, size = service._cache._results._entries, service._cache.size
         await service.close()
         return entries, size
 
     entries, size = asyncio.run(main())
     assert len(entries) == 20
     assert all(isinstance(key, bytes) and len(key) == 32 for key in entries)
-    needed = sum(translation_bytes(value) + sys.getsizeof(key) for key, (value, _) in entries.items())
+    needed = sum(size_in_bytes(value) + sys.getsizeof(key) for key, (value, _) in entries.items())
     assert needed <= size < 100_000
-    assert sum("_details" in vars(value) for value, _ in entries.values()) == 10
+    assert sum(value.details is not None for value, _ in entries.values()) == 10
 
 
-def test_the_size_of_a_translation_grows_with_all_of_its_parts(models):
+def test_the_size_of_a_result_grows_with_all_of_its_parts(models):
     async def main():
-        service = service_of(models, cache=0)
-        short, long = [], []
-        for count, details in ((1, False), (4, True)):
-            request = RequestOptions("zh", "en", TranslateOptions(4, count), None, details)
-            short += map(translation_bytes, await service.translate(["我爱猫"], request))
-            long += map(translation_bytes, await service.translate(["我爱猫。" * 50], request))
+        service = service_of(models)
+        sizes = []
+        for count, details, text in (
+            (1, False, "我爱猫"),
+            (4, False, "我爱猫"),
+            (4, True, "我爱猫"),
+            (4, True, "我爱猫" * 9),
+        ):
+            request = TranslationRequest("zh", "en", TranslateOptions(4, count), details=details)
+            before = service._cache.size
+            await service.translate([text], request, Caller("anna"))
+            sizes.append(service._cache.size - before)
         await service.close()
-        return short, long
+        return sizes
 
-    (plain, full), (long, longest) = asyncio.run(main())
-    assert plain < full < longest
-    assert long > plain + 50 * len("I love cats.")
+    plain, several, detailed, long = asyncio.run(main())
+    assert 0 < plain < several < detailed < long
 
 
 def test_a_long_queue_is_worked_off_in_time_in_proportion_to_it():
-    """A request is taken out of the queue without a scan of all others, even if no two have the same options."""
+    """A sentence is taken out of the queue without a scan of all others, whoever sent them and with what options."""
 
     async def drain(count):
-        batcher = Batcher(lambda texts, _: list(texts), workers=1, batch_size=8, max_queue=10**9)
-        requests = [RequestOptions("zh", "en", TranslateOptions(prefix=str(number))) for number in range(count)]
-        work = (batcher.translate([str(number)], request) for number, request in enumerate(requests))
-        results = await asyncio.gather(*work)
-        await batcher.close()
-        assert results == [[str(number)] for number in range(count)]
-        assert batcher.queue_size == 0
+        queue = SentenceQueue(lambda _, sentences: list(sentences), 1, BatchSize(8, 8), 10**9)
+        sentences = [SourceSentence(str(number), (number,)) for number in range(count)]
 
-    assert_linear(lambda count: asyncio.run(drain(count)), lambda size: size // 10, largest=100_000)
+        async def decode(number, client, key):
+            return [result async for result in queue.decode(key, [sentences[number]], client)]
+
+        for client, key in ((lambda number: str(number), lambda _: 0), (lambda _: "anna", lambda number: number)):
+            work = (decode(number, client(number), key(number)) for number in range(count))
+            assert await asyncio.gather(*work) == [[sentence] for sentence in sentences]
+        assert queue.sentences == queue.tokens == 0
+        await queue.close()
+
+    assert_linear(lambda count: asyncio.run(drain(count)), lambda size: size // 20, largest=100_000)
 
 
-def test_options_with_equal_glossaries_are_equal():
-    requests = [RequestOptions("zh", "en", TranslateOptions(), Glossary((Term("a", target),))) for target in "bbc"]
-    assert requests[0] == requests[1] != requests[2]
-    assert len({request.cache_key("x") for request in requests}) == len(set(requests)) == 2
-    assert requests[0].cache_key("x") != requests[0].cache_key("y")
+def test_results_are_cached_under_all_that_they_depend_on():
+    direction = SimpleNamespace(file=SimpleNamespace(checksum="sha256:1"), languages=("zh", "en"))
+    other = SimpleNamespace(file=SimpleNamespace(checksum="sha256:2"), languages=("zh", "en"))
+    glossaries = [Glossary((Term("a", target),)) for target in "bbc"]
+    keys = [BatchKey(None, direction, DecodeOptions(glossary=glossary)) for glossary in glossaries]
+    assert keys[0] == keys[1] != keys[2]
+    sentence = SourceSentence("x", (1,))
+    assert digest(keys[0], sentence) == digest(keys[1], sentence)
+    others = [
+        (keys[2], sentence), (keys[0]._replace(direction=other), sentence),
+        (keys[0]._replace(options=DecodeOptions(TranslateOptions(2), glossaries[0])), sentence),
+        (keys[0]._replace(options=DecodeOptions(glossary=glossaries[0], details=True)), sentence),
+        (keys[0], sentence._replace(text="y")), (keys[0], sentence._replace(prefix=(7,))),
+    ]  # fmt: skip
+    assert len({digest(*each) for each in [(keys[0], sentence), *others]}) == 1 + len(others)

@@ -46,7 +46,7 @@ def test_a_silent_connection_is_closed(small):
     with connect(small) as silent:
         assert read_all(silent) == b""
     with connect(small) as second:  # its first request is complete, its second is not
-        second.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+        second.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
         response = b""
         while not response.endswith(b'{"status":"ok"}'):
             response += second.recv(65536)
@@ -56,7 +56,7 @@ def test_a_silent_connection_is_closed(small):
 
 
 def test_a_body_that_never_ends_or_never_comes_is_refused(small):
-    head = b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    head = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     with connect(small) as late:
         late.sendall(head + b"Content-Length: 50\r\n\r\n{")
         assert b"408" in late.recv(65536).split(b"\r\n")[0]
@@ -70,7 +70,7 @@ def test_a_body_that_never_ends_or_never_comes_is_refused(small):
 
 
 def test_what_is_too_large_is_told_so(small):
-    head = b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    head = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     for rest in (  # refused by its Content-Length, or else when too many bytes have arrived
         b"Content-Length: 20001\r\n\r\n",
         b"Transfer-Encoding: chunked\r\n\r\n" + 6 * (b"1000\r\n" + b"x" * 4096 + b"\r\n"),
@@ -86,10 +86,10 @@ def test_what_is_too_large_is_told_so(small):
 def test_heads_that_are_no_http(small):
     for raw in (
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
-        b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 400_000 + b"\r\n\r\n",
-        b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n",
-        b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcde",
-        b"GET /\x00 HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 400_000 + b"\r\n\r\n",
+        b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
+        b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcde",
+        b"GET /\x00 HTTP/1.1\r\nHost: localhost\r\n\r\n",
     ):
         with connect(small) as bad:
             bad.sendall(raw)
@@ -171,5 +171,5 @@ def test_whoever_leaves_is_not_waited_for(models):
             with send_request(server, "/api/v1/translate/stream", fields):
                 time.sleep(0.05)
         assert_works(server)
-        assert until(lambda: b"sixfold_queue_characters 0\n" in server.ask("/metrics")[2])
+        assert until(lambda: b"sixfold_queue_sentences 0\n" in server.ask("/metrics")[2])
         assert server.memory() < before + 100 * 2**20

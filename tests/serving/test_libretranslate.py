@@ -21,20 +21,44 @@ def test_its_python_client_translates_detects_and_lists(server):
     client = LibreTranslateAPI(server.url + "/")
     assert client.translate("我爱猫", "zh", "en") == "I love cats"
     assert client.translate("I love cats", "en", "zh") == "我爱猫"
-    assert client.detect("我爱猫") == [{"confidence": 100.0, "language": "zh-Hans"}]
+    (detected,) = client.detect("我爱猫")
+    assert detected["language"] == "zh-Hans"
+    assert 90 < detected["confidence"] <= 100
     assert client.languages() == [
-        {"code": "en", "name": "English", "targets": ["en", "zh-Hans"]},
+        {"code": "en", "name": "English", "targets": ["en", "zh-Hans", "zh-Hant"]},
         {"code": "zh-Hans", "name": "Chinese", "targets": ["en", "zh-Hans"]},
+        {"code": "zh-Hant", "name": "Chinese (traditional)", "targets": ["en", "zh-Hant"]},
     ]
+
+
+def test_traditional_chinese_is_converted_on_the_way_in_and_out(server):
+    fields = {"q": "I watch books", "source": "en", "target": "zt"}
+    assert server.ask("/translate", fields)[2] == {"translatedText": "我看書"}
+    assert server.ask("/translate", {**fields, "target": "zh-TW", "format": "html"})[2] == {"translatedText": "我看書"}
+    fields = {"q": "我愛書", "source": "zh-Hant", "target": "en"}
+    assert server.ask("/translate", fields)[0] == 200
+    _, _, response = server.ask("/translate", {**fields, "source": "auto"})
+    assert response["detectedLanguage"]["language"] == "zh-Hant"
+    assert server.ask("/detect", {"q": "我愛書，你愛貓"})[2][0]["language"] == "zh-Hant"
+
+
+def test_a_language_that_no_model_reads_is_detected_as_what_it_is(server):
+    """German was English with a confidence of 100."""
+    _, _, detected = server.ask("/detect", {"q": "Die Katzen sind auf dem Tisch und sehen uns nicht."})
+    assert detected[0]["language"] == "de"
+    assert detected[0]["confidence"] > 80
+    assert server.ask("/detect", {"q": "12345"})[2] == [{"confidence": 0.0, "language": "en"}]
+    _, _, response = server.ask("/translate", {"q": "Die Katzen sind nicht da", "source": "auto", "target": "zh"})
+    assert response["detectedLanguage"]["language"] == "en"  # the only language of this script that a model reads
+    assert response["detectedLanguage"]["confidence"] < 20
 
 
 def test_curl_with_raw_and_with_escaped_text(server):
     for flag in ("--data", "--data-urlencode"):
         command = ["curl", "-s", flag, "q=我爱猫", "-d", "source=auto", "-d", "target=en", f"{server.url}/translate"]
         response = json.loads(subprocess.run(command, capture_output=True, timeout=30, check=True).stdout)
-        assert response == {
-            "detectedLanguage": {"confidence": 100.0, "language": "zh-Hans"}, "translatedText": "I love cats",
-        }  # fmt: skip
+        assert response["detectedLanguage"]["language"] == "zh-Hans"
+        assert response["translatedText"] == "I love cats"
 
 
 def test_everything_in_the_query_of_a_post_without_a_body(server):
@@ -182,3 +206,55 @@ def test_files_that_are_refused(server):
     assert server.ask("/translate_file", {"q": 1})[0] == 400
     for path in ("/download_file/none.txt", "/download_file/..%2f..%2fetc%2fpasswd", "/download_file/../../etc/passwd"):
         assert server.ask(path)[0] == 404
+
+
+def test_the_description_has_their_address_too(server):
+    assert server.ask("/spec")[2] == server.ask("/openapi.json")[2]
+    for path in ("/spec", "/languages", "/health", "/frontend/settings"):
+        assert server.ask(path, {})[0] == 405
+
+
+def test_the_limit_of_characters_is_for_each_text(server):
+    texts = ["猫" * 4000, "我爱猫" * 1000]
+    assert server.ask("/detect", {"q": texts})[0] == 200  # together they are above the limit
+    status, _, response = server.ask("/translate", {"q": ["我爱猫", "我" * 5001], "source": "zh", "target": "en"})
+    assert (status, response) == (400, {"error": "Invalid request: request (5001) exceeds text limit (5000)"})
+
+
+def test_a_line_of_a_form_ends_with_a_line_feed(server):
+    text, expected = "我爱猫\r\n我爱狗\r\n\r\n", "I love cats\nI love dogs\n\n"
+    fields = {"q": text, "source": "zh", "target": "en"}
+    query = urllib.parse.urlencode(fields)
+    edge = "----edge"
+    parts = "".join(
+        f'--{edge}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+        for name, value in fields.items()
+    )
+    multipart_header = {"Content-Type": f"multipart/form-data; boundary={edge}"}
+    for path, body, headers in (
+        ("/translate", form(**fields), FORM),
+        (f"/translate?{query}", b"", {}),
+        ("/translate", f"{parts}--{edge}--\r\n".encode(), multipart_header),
+    ):
+        assert server.ask(path, body, headers)[2] == {"translatedText": expected}
+    at_the_limit = "我\r\n" * 2500  # 5000 characters as the user typed them
+    assert server.ask("/detect", form(q=at_the_limit), FORM)[0] == 200
+
+
+def test_one_language_as_source_and_target_changes_nothing(server):
+    text = "<p>我爱  猫</p>\r\n"
+    for source in ("zh", "zh-Hans", "auto", "AUTO", "Auto"):
+        for kind in ("text", "html"):
+            fields = {"q": text, "source": source, "target": "zh", "format": kind}
+            assert server.ask("/translate", fields)[2]["translatedText"] == text
+        upload = multipart("a.html", text.encode(), source=source, target="zh-CN")
+        status, _, response = server.ask("/translate_file", *upload)
+        assert status == 200, response
+        assert server.ask(response["translatedFileUrl"].removeprefix(server.url))[2] == text.encode()
+
+
+def test_a_document_has_an_automatic_direction_in_capitals_too(server):
+    upload = multipart("a.txt", "我爱猫".encode(), source="AUTO", target="Auto")
+    status, _, response = server.ask("/translate_file", *upload)
+    assert status == 200, response
+    assert server.ask(response["translatedFileUrl"].removeprefix(server.url))[2] == b"I love cats"

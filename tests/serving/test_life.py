@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from commands import complaint, sixfold
 from small_servers import Server, multipart, send_request, until
-from small_translators import WORDS
+from small_translators import distinct_sentences
 
 from sixfold.serving.admission import RateLimits
 from sixfold.serving.responses import HttpError
@@ -34,13 +34,8 @@ def serial_server(models):
 @pytest.fixture(scope="module")
 def deadline_server(models):
     """A server with a short deadline."""
-    with Server(models["zh-en"], deadline=0.3, cache=0, threads=1, max_characters=1_000_000) as server:
+    with Server(models["zh-en"], deadline=1.5, cache=0, threads=1, max_characters=1_000_000) as server:
         yield server
-
-
-def distinct_sentences(count):
-    """Return `count` sentences that are all different."""
-    return ["".join(words) for words in itertools.islice(itertools.product(WORDS, repeat=6), count)]
 
 
 def page(count, length=1):
@@ -214,7 +209,7 @@ def test_who_asks_for_too_much_at_once_is_told(serial_server):
 
 def test_a_stream_that_its_client_leaves_gives_its_place_back(serial_server):
     fields = {"texts": [f"{each}。" * 14 for each in distinct_sentences(1000)], "target": "en", "beam": 1}
-    for part in (b"", b"HTTP/1.1 200", b"event: translation"):  # before the stream begins, and while it runs
+    for part in (b"", b"HTTP/1.1 200", b"event: sentence"):  # before the stream begins, and while it runs
         with send_request(serial_server, "/api/v1/translate/stream", fields) as connection:
             received = b""
             while part not in received:
@@ -225,8 +220,8 @@ def test_a_stream_that_its_client_leaves_gives_its_place_back(serial_server):
 
 
 def test_a_full_queue_is_told_at_once(models):
-    with Server(models["zh-en"], queue=2000, cache=0, threads=1) as server, ThreadPoolExecutor(30) as pool:
-        long = {**GOOD, "q": "我爱猫你看书我爱狗。" * 100}
+    with Server(models["zh-en"], queue=100, cache=0, threads=1) as server, ThreadPoolExecutor(30) as pool:
+        long = {**GOOD, "q": "".join(f"{each}。" for each in distinct_sentences(50))}
         futures = [pool.submit(server.ask, "/translate", long) for _ in range(30)]
         responses = [future.result() for future in futures]
     statuses = {status for status, _, _ in responses}
@@ -234,19 +229,46 @@ def test_a_full_queue_is_told_at_once(models):
     assert all(headers["Retry-After"] for status, headers, _ in responses if status == 503)
 
 
-def test_an_answer_that_takes_too_long_is_given_up_but_a_stream_may_take_its_time(deadline_server):
-    sentences = (f"{each}。" for each in distinct_sentences(150 * 30))  # because equal ones are translated once
-    long = {"texts": ["".join(itertools.islice(sentences, 30)) for _ in range(150)], "target": "en"}
-    assert deadline_server.ask("/api/v1/translate", long)[0] == 504
+def long_texts(count, length):
+    """Return texts of sentences that are all different, because equal ones are translated once."""
+    sentences = (f"{each}。" for each in distinct_sentences(count * length))
+    return ["".join(itertools.islice(sentences, length)) for _ in range(count)]
+
+
+def test_at_the_deadline_what_is_done_is_returned_and_a_stream_may_take_its_time(deadline_server):
+    long = {"texts": long_texts(150, 30), "target": "en", "beam": 16}
+    status, _, response = deadline_server.ask("/api/v1/translate", long)
+    assert (status, response["complete"]) == (200, False)
+    assert [each["source"] for each in response["translations"]] == long["texts"]
+    complete = [text for text in response["translations"] if text["complete"]]
+    assert all(text["translation"] for text in complete)
+    others = [text for text in response["translations"] if not text["complete"]]
+    pairs = [(text, sentence) for text in others for sentence in text["sentences"] or ()]
+    assert all(text["source"][slice(*sentence["source"])].endswith("。") for text, sentence in pairs)
+    assert any(sentence["translation"] is None for _, sentence in pairs)
     assert until(lambda: deadline_server.ask("/translate", GOOD)[0] == 200)
     assert deadline_server.ask("/api/v1/translate/stream", long)[2].endswith(b'event: done\ndata: {"count": 150}\n\n')
+
+
+def test_what_is_done_at_the_deadline_is_kept_so_that_the_same_request_ends(models):
+    """20,000 characters once ended after a minute without a response, and nothing was kept."""
+    with Server(models["zh-en"], deadline=1.5, threads=1, beam=16, max_characters=1_000_000) as server:
+        long = {**GOOD, "q": long_texts(1, 6000)[0]}
+        responses = [server.ask("/translate", long)]
+        while responses[-1][0] != 200 and len(responses) < 100:
+            responses.append(server.ask("/translate", long))
+        assert {status for status, _, _ in responses[:-1]} == {503}
+        assert responses[-1][0] == 200
+        first = responses[0]
+        assert re.fullmatch(r"not done within 1.5 s; \d+ of 6000 sentences are translated and kept", first[2]["error"])
+        assert first[1]["Retry-After"] == "1"
 
 
 def test_a_document_that_takes_too_long_makes_room_for_others(deadline_server):
     long = page(10_000, 4)  # the deadline passes while it is still being read
     with ThreadPoolExecutor(DOCUMENT_THREADS) as pool:  # as many as run at the same time
         responses = pool.map(lambda _: deadline_server.ask("/translate_file", *long), range(DOCUMENT_THREADS))
-        assert {status for status, _, _ in responses} == {504}
+        assert {status for status, _, _ in responses} == {503}
     assert until(lambda: deadline_server.ask("/translate_file", *page(1))[0] == 200)
 
 
@@ -275,7 +297,7 @@ def test_the_server_is_there_while_documents_are_read_and_stops_reading_for_who_
 
 def test_a_document_that_its_client_leaves_makes_room_for_others(serial_server):
     def batches():
-        return int(re.search(rb"sixfold_batch_texts_count (\d+)", serial_server.ask("/metrics")[2])[1])
+        return int(re.search(rb"sixfold_batch_sentences_count (\d+)", serial_server.ask("/metrics")[2])[1])
 
     for _ in range(2):  # as many as run at the same time
         before = batches()
@@ -311,7 +333,7 @@ def test_logs_and_metrics_say_what_happened_but_not_what_was_said(models):
             b"sixfold_cache_hits_total 1\n",
             b"sixfold_texts_total 2\n",
             b"sixfold_target_tokens_total 3\n",
-            b"sixfold_batch_texts_count 1\n",
+            b"sixfold_batch_sentences_count 1\n",
         )
         # A response is counted after it has been sent.
         assert until(lambda: all(line in server.ask("/metrics")[2] for line in lines)), server.ask("/metrics")[2]

@@ -1,27 +1,22 @@
-"""Decides whether a request is admitted: its API key, its size, and the limits of the client that sends it."""
+"""Decides whether a request is admitted: its size, and the limits of the client that sends it."""
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import math
-import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from starlette.requests import Request
 
-from sixfold import files
-from sixfold.errors import ConfigError, DataError
 from sixfold.serving.options import ServeOptions
 from sixfold.serving.responses import HttpError
 from sixfold.serving.service import Service
 
 MAX_CLIENTS = 10_000  # keys and addresses whose recent requests are remembered
+SENTENCE_SECONDS = 0.05  # of a core, for a sentence of news with the model that ships and a beam of 4
 
 
 class RateLimits:
@@ -36,25 +31,42 @@ class RateLimits:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # client: remaining requests, at this time
         self._active: dict[str, int] = {}
 
-    def take(self, client: str, cost: int = 1) -> None:
+    def take(self, client: str, cost: int = 1, per_minute: int | None = None) -> None:
         """Take `cost` requests from a client's bucket, or raise HttpError 429 if too few remain.
 
-        A cost above the size of the bucket takes the whole bucket.
+        A cost above the size of the bucket takes the whole bucket. `per_minute` replaces the limit for this client.
         """
-        if not self._per_minute:
+        limit = self._per_minute if per_minute is None else per_minute
+        if not limit:
             return
-        now, rate = self._clock(), self._per_minute / 60
-        remaining, updated = self._buckets.pop(client, (float(self._per_minute), now))
-        remaining = min(float(self._per_minute), remaining + (now - updated) * rate)
-        cost = min(cost, self._per_minute)
-        is_allowed = remaining >= cost
-        self._buckets[client] = (remaining - cost if is_allowed else remaining, now)
+        remaining, cost = self._refill(client, limit), min(cost, limit)
+        if remaining < cost:
+            seconds = (cost - remaining) * 60 / limit
+            raise HttpError(429, f"Slowdown: {limit} per 1 minute", retry_after=math.ceil(seconds))
+        self._store(client, remaining - cost)
+
+    def charge(self, client: str, cost: int, per_minute: int | None = None) -> None:
+        """Take `cost` requests for work that is already done.
+
+        The bucket may owe up to what it can hold: the client's next request is then admitted a minute later.
+        """
+        limit = self._per_minute if per_minute is None else per_minute
+        if limit:
+            self._store(client, max(-float(limit), self._refill(client, limit) - cost))
+
+    def _refill(self, client: str, limit: int) -> float:
+        """Return what remains in a client's bucket now, and store it."""
+        now = self._clock()
+        remaining, updated = self._buckets.get(client, (float(limit), now))
+        remaining = min(float(limit), remaining + (now - updated) * limit / 60)
+        self._store(client, remaining)
+        return remaining
+
+    def _store(self, client: str, remaining: float) -> None:
+        self._buckets[client] = (remaining, self._clock())
+        self._buckets.move_to_end(client)
         while len(self._buckets) > MAX_CLIENTS:
             self._buckets.popitem(last=False)
-        if not is_allowed:
-            raise HttpError(
-                429, f"Slowdown: {self._per_minute} per 1 minute", retry_after=math.ceil((cost - remaining) / rate)
-            )
 
     @contextmanager
     def active(self, client: str) -> Iterator[None]:
@@ -74,109 +86,61 @@ class RateLimits:
 
 @dataclass
 class Admission:
-    """Checks requests before the routes serve them. Every route has it, and reaches the service through it."""
+    """Checks requests before the routes serve them. Every route has it, and reaches the service through it.
+
+    A request's key has been checked before (`Authorization`); here its owner's limits apply.
+    """
 
     service: Service
     options: ServeOptions
     limits: RateLimits
-    keys: ApiKeys | None
+    needs_key: bool
 
-    def admit(self, request: Request, key: str, texts: list[str]) -> None:
-        """Raise HttpError for a wrong key, for too much text or for too many requests.
+    def admit(self, request: Request, texts: list[str], cost: int | None = None) -> str:
+        """Return the client of a request. Raise HttpError for too long a text, too many texts or too many requests.
 
-        A request that is admitted counts as active until it has been answered. `key` is the key that the request has
-        in its body, if any; the Authorization header is read here.
+        A request that is admitted counts as active until it has been answered. It takes `cost` requests from what the
+        client may send in a minute; by default that is the number of its texts.
         """
-        client = self._client(request, key)
-        size = sum(map(len, texts))
-        request.scope["state"]["log"] = {"who": client, "texts": len(texts), "characters": size}
+        client, key = client_name(request), request.scope["state"]["api_key"]
+        request.scope["state"]["log"] = {"who": client, "texts": len(texts), "characters": sum(map(len, texts))}
         limit = self.options.max_texts
         if len(texts) > limit:
             raise HttpError(400, f"Invalid request: request ({len(texts)}) exceeds text limit ({limit})")
-        self._check_size(size)
-        self.limits.take(client, max(1, len(texts)))
+        for text in texts:
+            self._check_size(request, len(text))
+        per_minute = None if key is None else key.requests_per_minute
+        self.limits.take(client, max(1, len(texts)) if cost is None else cost, per_minute)
         request.scope["state"]["cleanup"].enter_context(self.limits.active(client))
+        return client
+
+    def charge(self, request: Request, seconds: float) -> None:
+        """Charge an admitted request for work that took this much time of a core, at the price of sentences.
+
+        One sentence has been paid for when the request was admitted.
+        """
+        key = request.scope["state"]["api_key"]
+        per_minute = None if key is None else key.requests_per_minute
+        self.limits.charge(client_name(request), int(seconds / SENTENCE_SECONDS), per_minute)
 
     def admit_document(self, request: Request, size: int) -> None:
-        """Raise HttpError if a document has too many characters.
+        """Raise HttpError if a document has more characters than a text may have.
 
         The request itself was admitted before its document was read.
         """
         request.scope["state"]["log"] |= {"texts": 1, "characters": size}
-        self._check_size(size)
+        self._check_size(request, size)
 
-    def _check_size(self, size: int) -> None:
-        limit = self.options.max_characters
+    def _check_size(self, request: Request, size: int) -> None:
+        key = request.scope["state"]["api_key"]
+        limit = self.options.max_characters if key is None or key.max_characters is None else key.max_characters
         if size > limit:
             raise HttpError(400, f"Invalid request: request ({size}) exceeds text limit ({limit})")
 
-    def _client(self, request: Request, key: str) -> str:
-        """Return the name of the request's key, or its address if the server needs no keys."""
-        if not key:
-            scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
-            key = credentials.strip() if scheme.lower() == "bearer" else ""
-        if self.keys is None:
-            return request.client.host if request.client else "local"
-        if not key:
-            raise HttpError(400, "Please contact the server operator to get an API key")
-        name = self.keys.name(key)
-        if name is None:
-            raise HttpError(403, "Invalid API key")
-        return name
 
-
-PREFIX = "sixfold-"
-
-
-def digest(key: str) -> str:
-    """Return the SHA-256 of a key in hex. Keys are long and random, so a fast hash is safe."""
-    return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
-
-
-class ApiKeys:
-    """The keys of a server, read from a file of lines `name sha256`; a # starts a comment."""
-
-    def __init__(self, names: dict[str, str]) -> None:
-        """Keep the name of each key by the digest of the key."""
-        self._names = names
-
-    @classmethod
-    def read(cls, path: Path) -> ApiKeys:
-        try:
-            lines = path.read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"{path}: cannot be read: {error}", "sixfold serve --new-key NAME creates it") from None
-        names = {}
-        for number, line in enumerate(lines, start=1):
-            parts = line.partition("#")[0].split()
-            if not parts:
-                continue
-            if len(parts) != 2 or len(parts[1]) != 64 or set(parts[1].lower()) - set("0123456789abcdef"):
-                raise DataError(
-                    f"{path}:{number}: expected a name and a SHA-256 of 64 hex digits", "sixfold serve --new-key NAME"
-                )
-            names[parts[1].lower()] = parts[0]
-        return cls(names)
-
-    def name(self, key: str) -> str | None:
-        """Return the name of a key, or None. All digests are compared in full, so the time taken reveals nothing."""
-        key_digest, match = digest(key), None
-        for stored, name in self._names.items():
-            if hmac.compare_digest(stored, key_digest):
-                match = name
-        return match
-
-
-def make_key(path: Path, name: str) -> str:
-    """Return a new key after adding its hash to the file."""
-    if not name or any(letter.isspace() or letter == "#" for letter in name):
-        raise ConfigError(f"--new-key: expected a name without spaces; got {name!r}")
-    key = PREFIX + secrets.token_urlsafe(32)
-    before = path.read_bytes() if path.exists() else b""
-    if any(line.split()[:1] == [name.encode()] for line in before.splitlines()):
-        raise ConfigError(f"{path}: there is already a key named {name}", "delete its line, or choose another name")
-    with files.atomic_write(path) as file:
-        file.write(before + (b"" if not before or before.endswith(b"\n") else b"\n"))
-        file.write(f"{name} {digest(key)}\n".encode())
-    path.chmod(0o600)
-    return key
+def client_name(request: Request) -> str:
+    """Return the name of the request's key, or its address if the server needs no keys."""
+    key = request.scope["state"]["api_key"]
+    if key is not None:
+        return str(key.name)
+    return request.client.host if request.client else "local"

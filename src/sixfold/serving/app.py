@@ -16,8 +16,10 @@ from starlette.types import ASGIApp
 
 from sixfold import __version__
 from sixfold.errors import ModelFileError, SixfoldError
-from sixfold.serving.admission import Admission, ApiKeys, RateLimits
+from sixfold.serving.admission import Admission, RateLimits
 from sixfold.serving.api import api_router
+from sixfold.serving.api_keys import ApiKeys
+from sixfold.serving.authorization import Authorization
 from sixfold.serving.docs_page import docs_page
 from sixfold.serving.downloads import Downloads
 from sixfold.serving.explorer_routes import explorer_router
@@ -26,47 +28,60 @@ from sixfold.serving.metrics import Metrics
 from sixfold.serving.middleware import Log, RequestMiddleware, log_line
 from sixfold.serving.models import ReloadingModels
 from sixfold.serving.options import ServeOptions
-from sixfold.serving.responses import HttpError, JsonResponse
+from sixfold.serving.responses import CHANGED_MODEL, HttpError, JsonResponse
 from sixfold.serving.service import Service
 from sixfold.serving.static_files import static_router
+
+EXPOSED_HEADERS = ["Content-Disposition", "Retry-After", "X-Request-Id"]  # that pages of other origins may read
 
 
 def make_app(options: ServeOptions, models: ReloadingModels, log: Log = log_line) -> ASGIApp:
     """Return the ASGI application. It closes the models when it stops."""
-    keys = ApiKeys.read(Path(options.api_key_file)) if options.api_key_file else None
+    keys = ApiKeys(Path(options.api_key_file)) if options.api_key_file else None
     metrics = Metrics()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         service = Service(models, options, metrics)
-        admission = Admission(service, options, RateLimits(options.requests_per_minute, options.concurrent), keys)
+        limits = RateLimits(options.requests_per_minute, options.concurrent)
+        admission = Admission(service, options, limits, needs_key=keys is not None)
         add_server_routes(app, admission, metrics)
         app.include_router(api_router(admission))
         app.include_router(libretranslate_router(admission, Downloads()))
         app.include_router(explorer_router(admission))
         app.include_router(static_router())
-        reloading = asyncio.create_task(reload_models(models, options.reload, log))
+        refreshers: dict[str, Callable[[], str | None]] = {"model": models.refresh}
+        if keys is not None:
+            refreshers["keys"] = keys.refresh
+        reloading = [
+            asyncio.create_task(refresh_repeatedly(refresh, options.reload, log, event))
+            for event, refresh in refreshers.items()
+        ]
         log({"event": "ready", "directions": models.directions})
         yield
-        reloading.cancel()
-        with suppress(asyncio.CancelledError):
-            await reloading
+        for task in reloading:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
         await service.close()
         log({"event": "stopped"})
 
     app = FastAPI(
         title="Sixfold", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None,
-        openapi_url="/openapi.json", default_response_class=JsonResponse, redirect_slashes=False,
+        openapi_url=None, default_response_class=JsonResponse, redirect_slashes=False,
     )  # fmt: skip
     add_error_handlers(app)
-    wrapped: ASGIApp = RequestMiddleware(app, options, metrics, log)
+    wrapped: ASGIApp = RequestMiddleware(Authorization(app, keys), options, metrics, log)
     if options.cors:
-        wrapped = CORSMiddleware(wrapped, options.cors, allow_methods=["GET", "POST"], allow_headers=["*"])
+        # It is outermost, so that errors have its headers too, and a browser's preflight needs no key.
+        wrapped = CORSMiddleware(
+            wrapped, options.cors, allow_methods=["GET", "POST"], allow_headers=["*"], expose_headers=EXPOSED_HEADERS
+        )
     return wrapped
 
 
 def add_server_routes(app: FastAPI, admission: Admission, metrics: Metrics) -> None:
-    """Add the routes about the server itself: /metrics, /ready and /docs."""
+    """Add the routes about the server itself: /metrics, /ready, and its interface at /docs, /openapi.json and /spec."""
 
     @app.get("/metrics", include_in_schema=False)
     async def show_metrics() -> Response:
@@ -75,13 +90,19 @@ def add_server_routes(app: FastAPI, admission: Admission, metrics: Metrics) -> N
 
     @app.get("/ready", include_in_schema=False)
     async def ready() -> Response:
-        if admission.service.batcher.queue_size > 0.9 * admission.options.queue:
+        if admission.service.queue.sentences > 0.9 * admission.options.queue:
             raise HttpError(503, "busy", retry_after=2)
         return JsonResponse({"status": "ready"})
 
     @app.get("/docs", include_in_schema=False)
-    async def show_docs() -> Response:
-        return Response(docs_page(app.openapi()), media_type="text/html")
+    async def show_docs(request: Request) -> Response:
+        return Response(docs_page(app.openapi(), request.scope.get("root_path", "")), media_type="text/html")
+
+    @app.get("/openapi.json", include_in_schema=False)
+    @app.get("/spec", include_in_schema=False)  # LibreTranslate's address
+    async def show_openapi(request: Request) -> Response:
+        prefix = request.scope.get("root_path", "")
+        return JsonResponse(app.openapi() | ({"servers": [{"url": prefix}]} if prefix else {}))
 
 
 def add_error_handlers(app: FastAPI) -> None:
@@ -95,7 +116,7 @@ def add_error_handlers(app: FastAPI) -> None:
 
     async def unreadable_model(_: Request, __: ModelFileError) -> Response:
         # This is not the client's mistake, and the client need not know the file name. The log has it.
-        return HttpError(503, "the model's file was changed while it was in use", retry_after=5).response()
+        return HttpError(503, CHANGED_MODEL, retry_after=5).response()
 
     async def invalid_field(_: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
@@ -105,6 +126,8 @@ def add_error_handlers(app: FastAPI) -> None:
     async def framework_error(_: Request, error: HTTPException) -> Response:
         response = HttpError(error.status_code, str(error.detail)).response()
         response.headers.update(error.headers or {})
+        if response.headers.get("allow") == "GET":
+            response.headers["allow"] = "GET, HEAD"
         return response
 
     async def server_bug(_: Request, __: Exception) -> Response:
@@ -118,9 +141,9 @@ def add_error_handlers(app: FastAPI) -> None:
         app.add_exception_handler(kind, handler)
 
 
-async def reload_models(models: ReloadingModels, seconds: float, log: Log) -> None:
-    """Check the model files every `seconds`; 0 means never. Loading runs in a thread, because it takes a while."""
+async def refresh_repeatedly(refresh: Callable[[], str | None], seconds: float, log: Log, event: str) -> None:
+    """Call `refresh` every `seconds`, in a thread because it may take a while, and log its message. 0 means never."""
     while seconds:
         await asyncio.sleep(seconds)
-        if message := await asyncio.to_thread(models.refresh):
-            log({"event": "model", "message": message})
+        if message := await asyncio.to_thread(refresh):
+            log({"event": event, "message": message})

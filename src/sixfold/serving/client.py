@@ -13,9 +13,12 @@ from typing import Any, NamedTuple, Self
 from sixfold.errors import RequestError, SixfoldError
 from sixfold.translation.glossary import Glossary
 from sixfold.translation.options import TranslateOptions
+from sixfold.translation.request import TranslationRequest
 from sixfold.translation.result import Alternative, Details, Link, Notice, Sentence, Token, Translation
 
-RETRY_STATUSES = (429, 502, 503, 504)  # every request of this client can safely be sent twice
+# Statuses of requests that the server has not worked on, or whose work it has kept: these are sent again. A request
+# without a response in time is not, because the server may still be working on it.
+RETRY_STATUSES = (429, 502, 503)
 DEFAULT_URL = "http://127.0.0.1:5000"
 
 
@@ -34,7 +37,7 @@ class Pause(NamedTuple):
 
 
 class HttpResponse(NamedTuple):
-    """A response; status 0 means that there was none."""
+    """A response; status 0 means that the server could not be reached or ended the connection."""
 
     status: int
     body: Any
@@ -42,6 +45,7 @@ class HttpResponse(NamedTuple):
 
 
 NO_RESPONSE = HttpResponse(0, None)
+TIMED_OUT = HttpResponse(408, {"error": "no response in time", "hint": "raise `timeout`, or send less at once"})
 
 # An exchange yields requests and pauses, receives the responses, and returns its result. So it is written once for
 # both clients, which only differ in how they send and sleep.
@@ -68,14 +72,13 @@ def send_with_retries(request: HttpRequest, tries: int) -> Exchange:
     raise RequestError(f"server: {message}", body.get("hint"))
 
 
-def request_fields(
-    source: str | None, target: str | None, options: TranslateOptions | None, glossary: Glossary | None
-) -> dict[str, Any]:
-    """Return the options of a translation as fields of /api/v1/translate."""
-    values = asdict(options or TranslateOptions())
+def request_fields(request: TranslationRequest) -> dict[str, Any]:
+    """Return a request as fields of /api/v1/translate."""
+    values = asdict(request.options)
     values.pop("length_penalty")
-    terms = [term._asdict() for term in glossary.terms] if glossary else []
-    return {"source": source, "target": target, "glossary": terms, **values}
+    terms = [term._asdict() for term in request.glossary.terms] if request.glossary else []
+    languages = {"source": request.source, "target": request.target}
+    return {**languages, "glossary": terms, "pivot": request.pivot, "details": request.details, **values}
 
 
 def parse_translation(fields: dict[str, Any]) -> Translation:
@@ -85,15 +88,24 @@ def parse_translation(fields: dict[str, Any]) -> Translation:
               for each in fields.get("tokens") or ()),
         tuple(Link(tuple(each["target"]), tuple(each["source"]), each["weight"])
               for each in fields.get("alignment") or ()),
-        tuple(Sentence(tuple(each["source"]), tuple(each["target"])) for each in fields.get("sentences") or ()),
     )  # fmt: skip
+    sentences = tuple(
+        Sentence(**{**each, "source": tuple(each["source"]), "target": tuple(each["target"])})
+        for each in fields.get("sentences") or ()
+    )
     return Translation(
         fields["source"], fields["translation"], fields["score"], (fields["from"], fields["to"]),
         tuple(Alternative(each["text"], each["score"]) for each in fields["n_best"]),
         tuple(Notice(each["kind"], each["message"], each["span"] and tuple(each["span"]))
               for each in fields["warnings"]),
-        fields["confidence"], lambda: details,
+        fields["confidence"], sentences, lambda: details,
     )  # fmt: skip
+
+
+def count_missing(fields: dict[str, Any]) -> float:
+    """Return the number of sentences of a text without a translation; infinite if it has not been split."""
+    sentences = fields["sentences"]
+    return float("inf") if sentences is None else sum(each["translation"] is None for each in sentences)
 
 
 class _Exchanges:
@@ -106,14 +118,26 @@ class _Exchanges:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._url!r})"
 
-    def _translate_exchange(self, texts: Sequence[str], fields: dict[str, Any], details: bool) -> Exchange:
+    def _translate_exchange(self, texts: Sequence[str], request: TranslationRequest) -> Exchange:
+        """Return the translations. What the server has not finished by its deadline is sent again: it goes on there."""
         if isinstance(texts, str):
             raise RequestError(
                 f"texts: expected a list of strings; got {texts!r:.60}", "translate() takes a single text"
             )
-        if not texts:
-            return []
-        return (yield from self._translations("translate", {"texts": list(texts), "details": details, **fields}))
+        translations: dict[int, Translation] = {}
+        remaining = list(range(len(texts)))
+        missing = float("inf")  # sentences
+        while remaining:
+            fields = {"texts": [texts[index] for index in remaining], **request_fields(request)}
+            body = yield from send_with_retries(HttpRequest("POST", "/api/v1/translate", fields), self._tries)
+            responses = dict(zip(remaining, body["translations"], strict=True))
+            complete = {index: each for index, each in responses.items() if each.get("complete", True)}
+            translations |= {index: parse_translation(each) for index, each in complete.items()}
+            remaining = [index for index in remaining if index not in complete]
+            before, missing = missing, sum(count_missing(responses[index]) for index in remaining)
+            if not missing < before:  # the server makes no progress: the same request would never end
+                raise RequestError("server: its deadline passes before a sentence is done", "send less at once")
+        return [translations[index] for index in range(len(texts))]
 
     def _score_exchange(self, text: str, translation: str, source: str | None, target: str | None) -> Exchange:
         fields = {"text": text, "translation": translation, "source": source, "target": target}
@@ -170,17 +194,21 @@ class Client(_Exchanges):
     def translate(
         self, text: str, source: str | None = None, target: str | None = None,
         options: TranslateOptions | None = None, glossary: Glossary | None = None, details: bool = False,
+        pivot: bool = False,
     ) -> Translation:  # fmt: skip
         """Translate a text. Tokens and alignment are empty unless `details` is true."""
-        return self.translate_batch([text], source, target, options, glossary, details)[0]
+        return self.translate_batch([text], source, target, options, glossary, details, pivot)[0]
 
     def translate_batch(
         self, texts: Sequence[str], source: str | None = None, target: str | None = None,
         options: TranslateOptions | None = None, glossary: Glossary | None = None, details: bool = False,
+        pivot: bool = False,
     ) -> list[Translation]:  # fmt: skip
         """Return the translations in the order of the texts."""
-        fields = request_fields(source, target, options, glossary)
-        return self._run(self._translate_exchange(texts, fields, details))
+        request = TranslationRequest(
+            source, target, options or TranslateOptions(), glossary, details=details, pivot=pivot
+        )
+        return self._run(self._translate_exchange(texts, request))
 
     def score(self, text: str, translation: str, source: str | None = None, target: str | None = None) -> Translation:
         """Return a given translation with the score and the tokens that the model gives it."""
@@ -215,9 +243,12 @@ class Client(_Exchanges):
             return end.value
 
     def _send(self, request: HttpRequest) -> HttpResponse:
+        httpx = _import_httpx()
         try:
             return _parse_response(self._http.request(**self._httpx_arguments(request)))
-        except _import_httpx().TransportError:
+        except (httpx.ReadTimeout, httpx.WriteTimeout):
+            return TIMED_OUT
+        except httpx.TransportError:
             return NO_RESPONSE
 
 
@@ -234,16 +265,19 @@ class AsyncClient(_Exchanges):
     async def translate(
         self, text: str, source: str | None = None, target: str | None = None,
         options: TranslateOptions | None = None, glossary: Glossary | None = None, details: bool = False,
+        pivot: bool = False,
     ) -> Translation:  # fmt: skip
-        return (await self.translate_batch([text], source, target, options, glossary, details))[0]
+        return (await self.translate_batch([text], source, target, options, glossary, details, pivot))[0]
 
     async def translate_batch(
         self, texts: Sequence[str], source: str | None = None, target: str | None = None,
         options: TranslateOptions | None = None, glossary: Glossary | None = None, details: bool = False,
+        pivot: bool = False,
     ) -> list[Translation]:  # fmt: skip
-        return await self._run(
-            self._translate_exchange(texts, request_fields(source, target, options, glossary), details)
+        request = TranslationRequest(
+            source, target, options or TranslateOptions(), glossary, details=details, pivot=pivot
         )
+        return await self._run(self._translate_exchange(texts, request))
 
     async def score(
         self, text: str, translation: str, source: str | None = None, target: str | None = None
@@ -278,7 +312,10 @@ class AsyncClient(_Exchanges):
             return end.value
 
     async def _send(self, request: HttpRequest) -> HttpResponse:
+        httpx = _import_httpx()
         try:
             return _parse_response(await self._http.request(**self._httpx_arguments(request)))
-        except _import_httpx().TransportError:
+        except (httpx.ReadTimeout, httpx.WriteTimeout):
+            return TIMED_OUT
+        except httpx.TransportError:
             return NO_RESPONSE

@@ -13,6 +13,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sixfold.errors import ConfigError
+from sixfold.serving.addresses import Addresses
 from sixfold.serving.middleware import log_line
 from sixfold.serving.options import ServeOptions
 
@@ -58,11 +59,14 @@ def protocol_with_timeout(seconds: float) -> type[H11Protocol]:
 class Server(uvicorn.Server):
     """Logs the address when the server is listening, and exits with status 0 after SIGINT or SIGTERM."""
 
+    url_prefix = ""
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for each in sockets or ():
             host, port = each.getsockname()[:2]
-            log_line({"event": "listening", "url": f"http://{f'[{host}]' if ':' in host else host}:{port}"})
+            url = f"http://{f'[{host}]' if ':' in host else host}:{port}{self.url_prefix}"
+            log_line({"event": "listening", "url": url})
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -89,8 +93,10 @@ def run(app: Any, options: ServeOptions, listening: socket.socket) -> None:
     config = uvicorn.Config(
         app, http=protocol_with_timeout(options.patience), log_level="error", access_log=False,
         limit_concurrency=options.max_connections, timeout_keep_alive=30, server_header=False, date_header=True,
-        proxy_headers=False,  # any client could claim another address with these headers
+        proxy_headers=False,  # any client could claim another address with them; addresses.py reads a trusted proxy's
         h11_max_incomplete_event_size=64 * 1024, lifespan="on", ws="none", loop="auto",
         timeout_graceful_shutdown=int(options.deadline) + 1,
     )  # fmt: skip
-    Server(config).run([listening])
+    server = Server(config)
+    server.url_prefix = Addresses(options).prefix
+    server.run([listening])

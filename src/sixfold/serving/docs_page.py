@@ -8,8 +8,11 @@ from typing import Any
 from sixfold.reports.page import Section, code, paragraph, render, table
 
 
-def docs_page(openapi: dict[str, Any]) -> str:
-    """Return an HTML page with a section for each route: what it does, its fields, and its responses."""
+def docs_page(openapi: dict[str, Any], prefix: str = "") -> str:
+    """Return an HTML page with a section for each route: what it does, its fields, and its responses.
+
+    `prefix` is the path of the server that comes before the paths of all routes.
+    """
     schemas = openapi.get("components", {}).get("schemas", {})
     sections = []
     for path, methods in openapi["paths"].items():
@@ -19,9 +22,12 @@ def docs_page(openapi: dict[str, Any]) -> str:
                 rows = field_rows(content.get("schema", {}), schemas)
                 parts += [paragraph(f"Request: {media_type}"), table(["field", "type", ""], rows)]
             responses = [[status, each.get("description", "")] for status, each in operation["responses"].items()]
-            sections.append(Section(f"{method.upper()} {path}", [*parts, table(["status", ""], responses)]))
-    for_programs = paragraph("For programs: /openapi.json")
-    example = code("curl -d '{\"texts\": [\"机器学习很有趣\"]}' -H 'Content-Type: application/json' /api/v1/translate")
+            sections.append(Section(f"{method.upper()} {prefix}{path}", [*parts, table(["status", ""], responses)]))
+    for_programs = paragraph(f"For programs: {prefix}/openapi.json")
+    example = code(
+        "curl -d '{\"texts\": [\"机器学习很有趣\"]}' -H 'Content-Type: application/json' "
+        + f"{prefix}/api/v1/translate"
+    )
     return render(
         "HTTP interface",
         f"Sixfold {openapi['info']['version']}",

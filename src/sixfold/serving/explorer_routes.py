@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
+import time
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
@@ -39,6 +41,26 @@ Result = TypeVar("Result")
 def explore_sentence(explorer: Explorer, body: ExploreRequest) -> Trace:
     heads = [Head.parse(name) for name in body.off]
     return explorer.explore(body.text, body.translation, body.source, body.target, heads, body.model)
+
+
+def paid_work(
+    admission: Admission, request: Request, work: Callable[[Explorer], Result]
+) -> Callable[[Explorer], Result]:
+    """Return `work`, but its client's limit of requests is charged for the time of a core that it takes.
+
+    The cost of a view cannot be told from its text: that of `aligners` grows with the square of the length, and a
+    trace may be cached. The work runs in a thread and is charged for even if the client has left.
+    """
+    loop = asyncio.get_running_loop()
+
+    def run(explorer: Explorer) -> Result:
+        start = time.thread_time()
+        try:
+            return work(explorer)
+        finally:
+            loop.call_soon_threadsafe(admission.charge, request, time.thread_time() - start)
+
+    return run
 
 
 class SentenceRoutes:
@@ -96,8 +118,9 @@ class SentenceRoutes:
         return JsonResponse(await self._with_trace(body, request, split))
 
     async def _with_trace(self, body: ExploreRequest, request: Request, work: Callable[[Trace], Result]) -> Result:
-        self._admission.admit(request, "", [body.text, body.translation or ""])
-        return await self._service.run_with_explorer(lambda explorer: work(explore_sentence(explorer, body)))
+        self._admission.admit(request, [body.text, body.translation or ""], cost=1)
+        run = paid_work(self._admission, request, lambda explorer: work(explore_sentence(explorer, body)))
+        return await self._service.run_with_explorer(run)
 
 
 class ModelRoutes:
@@ -161,11 +184,13 @@ class ModelRoutes:
     async def _with_direction(
         self, body: ModelRequest, request: Request, texts: list[str], work: Callable[[Direction], Result]
     ) -> Result:
-        self._admission.admit(request, "", texts)
+        self._admission.admit(request, texts, cost=1)
         first_text = texts[0] if texts else ""
-        return await self._service.run_with_explorer(
-            lambda explorer: work(explorer.direction(first_text, body.source, body.target, body.model))
-        )
+
+        def run(explorer: Explorer) -> Result:
+            return work(explorer.direction(first_text, body.source, body.target, body.model))
+
+        return await self._service.run_with_explorer(paid_work(self._admission, request, run))
 
 
 def describe_parameters(model: ModelFile) -> dict[str, Any]:

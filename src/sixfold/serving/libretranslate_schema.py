@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel
-from starlette.responses import Response
+from pydantic import BaseModel, Field
+from starlette.responses import Response, StreamingResponse
 
 from sixfold.serving.schema import ErrorResponse
 
@@ -13,8 +13,8 @@ from sixfold.serving.schema import ErrorResponse
 class DetectedLanguage(BaseModel):
     """A detected language, and the confidence from 0 to 100."""
 
-    confidence: float
-    language: str
+    confidence: Annotated[float, Field(description="From 0 to 100.")]
+    language: Annotated[str, Field(description="Code of the language.")]
 
 
 class LibreTranslateResponse(BaseModel):
@@ -28,27 +28,29 @@ class LibreTranslateResponse(BaseModel):
 class LanguageResponse(BaseModel):
     """A language and the codes of the languages that it can be translated into."""
 
-    code: str
-    name: str
-    targets: list[str]
+    code: Annotated[str, Field(description="Code of the language.")]
+    name: Annotated[str, Field(description="English name of the language.")]
+    targets: Annotated[list[str], Field(description="Codes of the languages that it can be translated into.")]
 
 
 class HealthResponse(BaseModel):
     """The state of the server."""
 
-    status: str
+    status: Annotated[str, Field(description="Always `ok`.")]
 
 
 class SuggestResponse(BaseModel):
     """Whether the suggestion was saved."""
 
-    success: bool
+    success: Annotated[bool, Field(description="Always true; a suggestion that is refused is an error.")]
 
 
 class TranslateFileResponse(BaseModel):
     """Where the translated file can be fetched."""
 
-    translatedFileUrl: str  # noqa: N815
+    translatedFileUrl: Annotated[  # noqa: N815
+        str, Field(description="Address of the translated file. With API keys, fetching it needs a key too.")
+    ]
 
 
 TEXT = {"type": "string"}
@@ -73,7 +75,7 @@ def _error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": ErrorResponse} for status in statuses}
 
 
-COMMON_ERRORS = _error_responses(400, 403, 408, 413, 429, 503, 504)
+COMMON_ERRORS = _error_responses(400, 403, 408, 413, 421, 429, 503, 504)
 
 # Arguments of `add_api_route` for each route.
 ROUTE_SETTINGS: dict[str, dict[str, Any]] = {
@@ -124,7 +126,15 @@ ROUTE_SETTINGS: dict[str, dict[str, Any]] = {
         ),
     },
     "download_file": {
-        "responses": {200: {"content": {"application/octet-stream": {}}}, **_error_responses(404)},
+        "responses": {200: {"content": {"application/octet-stream": {}}}, **_error_responses(400, 403, 404, 421)},
         "response_class": Response,
     },
+}
+STREAM_SETTINGS: dict[str, Any] = {
+    "response_class": StreamingResponse,
+    "responses": {
+        **COMMON_ERRORS,
+        200: {"content": {"text/event-stream": {}}, "description": "Events about the progress, then the document."},
+    },
+    "openapi_extra": ROUTE_SETTINGS["translate_file"]["openapi_extra"],
 }

@@ -10,7 +10,8 @@ METHODS = frozenset(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS",
 STATIC_ROUTE = "/static/"
 # Upper bounds of the histograms' buckets.
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-TEXTS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
+SENTENCES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
+TOKENS = (16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 4096.0)
 
 
 def method_label(method: str) -> str:
@@ -51,7 +52,8 @@ class Metrics:
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, str, int]] = Counter()  # method, route, status
         self.latency = Histogram(SECONDS)
-        self.batch = Histogram(TEXTS)
+        self.batch_sentences = Histogram(SENTENCES)
+        self.batch_tokens = Histogram(TOKENS)
         self.counts: Counter[str] = Counter()
         self.gauges: dict[str, float] = {}
 
@@ -59,13 +61,22 @@ class Metrics:
         self.requests[method, route, status] += 1
         self.latency.add(seconds)
 
+    def record_batch(self, sentences: int, tokens: int) -> None:
+        self.batch_sentences.add(sentences)
+        self.batch_tokens.add(tokens)
+
     def text(self) -> str:
         """Return all metrics in Prometheus's text format."""
         lines = ["# TYPE sixfold_requests_total counter"]
         for (method, route, status), count in sorted(self.requests.items()):
             labels = f'method="{method}",route="{route}",status="{status}"'
             lines.append(f"sixfold_requests_total{{{labels}}} {count}")
-        for name, histogram in (("request_seconds", self.latency), ("batch_texts", self.batch)):
+        histograms = {
+            "request_seconds": self.latency,
+            "batch_sentences": self.batch_sentences,
+            "batch_tokens": self.batch_tokens,
+        }
+        for name, histogram in histograms.items():
             lines += [f"# TYPE sixfold_{name} histogram", *histogram.lines(f"sixfold_{name}")]
         for name, count in sorted(self.counts.items()):
             lines += [f"# TYPE sixfold_{name}_total counter", f"sixfold_{name}_total {count}"]

@@ -1,4 +1,4 @@
-"""What every request passes through: reading its body, security headers, a deadline, and one line in the log."""
+"""What every request passes through: its address and body, security headers, a deadline, and one line in the log."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from sixfold.serving.addresses import Addresses, route_path
 from sixfold.serving.metrics import Metrics, method_label, route_label
 from sixfold.serving.options import ServeOptions
 from sixfold.serving.responses import HttpError
@@ -27,8 +29,18 @@ SECURITY_HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-UPLOAD_PATHS = ("/translate_file",)  # take bodies of up to `max_file` bytes instead of `max_body`
-STREAM_PATH = "/api/v1/translate/stream"  # has no deadline
+UPLOAD_PATHS = (
+    "/translate_file",
+    "/api/v1/translate_file/stream",
+)  # take bodies of up to `max_file` bytes instead of `max_body`
+# Streams have no deadline; the others keep what is translated at theirs.
+PATHS_WITHOUT_DEADLINE = (
+    "/api/v1/translate",
+    "/api/v1/translate/stream",
+    "/api/v1/translate_file/stream",
+    "/translate",
+    "/translate_file",
+)
 UNCOUNTED_BYTES = 16_384  # of each body, so that small requests are answered while large ones wait for memory
 
 Log = Callable[[dict[str, Any]], None]
@@ -74,17 +86,21 @@ class RequestMiddleware:
     """ASGI middleware around the whole application."""
 
     def __init__(self, app: ASGIApp, options: ServeOptions, metrics: Metrics, log: Log = log_line) -> None:
-        self._app, self._options, self._metrics, self._log = app, options, metrics, log
+        self.app, self._options, self._metrics, self._log = app, options, metrics, log
+        self._addresses = Addresses(options)
         self._body_memory = BodyMemory(options.max_bodies)
         self._headers = [(name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         start, status = time.perf_counter(), 0
         request_id = secrets.token_hex(6)
         cleanup = ExitStack()  # closed when the response has been sent
+        sent_method = scope["method"]
+        # Every route that has GET has HEAD too: routes see a GET, and uvicorn, which keeps the scope, sends no body.
+        scope = {**scope, "method": "GET" if sent_method == "HEAD" else sent_method}
         scope.setdefault("state", {})["cleanup"] = cleanup
 
         async def send_with_headers(message: Message) -> None:
@@ -97,6 +113,10 @@ class RequestMiddleware:
             await send(message)
 
         try:
+            if (path := self._addresses.redirect(scope)) is not None:
+                await RedirectResponse(path)(scope, receive, send_with_headers)
+                return
+            scope = self._addresses.resolve(scope)
             body = await self._read_body(scope, receive, cleanup.enter_context(self._body_memory.reserve()))
             await self._run(scope, body, receive, send_with_headers)
         except HttpError as error:
@@ -111,7 +131,7 @@ class RequestMiddleware:
         finally:
             cleanup.close()
             seconds = time.perf_counter() - start
-            method, route = method_label(scope["method"]), route_label(getattr(scope.get("route"), "path", "other"))
+            method, route = method_label(sent_method), route_label(getattr(scope.get("route"), "path", "other"))
             self._metrics.record_request(method, route, status, seconds)
             self._log({
                 "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "request": request_id, "method": method,
@@ -120,7 +140,7 @@ class RequestMiddleware:
 
     async def _read_body(self, scope: Scope, receive: Receive, add_bytes: Callable[[int], None]) -> bytes:
         """Return the whole body, or raise HttpError if it is too large or takes longer than `patience` to arrive."""
-        limit = self._options.max_file + 10_000 if scope["path"] in UPLOAD_PATHS else self._options.max_body
+        limit = self._options.max_file + 10_000 if route_path(scope) in UPLOAD_PATHS else self._options.max_body
         content_length = dict(scope["headers"]).get(b"content-length", b"0")
         if content_length.isdigit() and int(content_length) > limit:
             raise too_large(limit)
@@ -157,9 +177,9 @@ class RequestMiddleware:
                 pass
             return message
 
-        work = asyncio.ensure_future(self._app(scope, replay_body, send))
+        work = asyncio.ensure_future(self.app(scope, replay_body, send))
         disconnect = asyncio.ensure_future(wait_for_disconnect())
-        limit = None if scope["path"] == STREAM_PATH else self._options.deadline
+        limit = None if route_path(scope) in PATHS_WITHOUT_DEADLINE else self._options.deadline
         try:
             await asyncio.wait((work, disconnect), timeout=limit, return_when=asyncio.FIRST_COMPLETED)
             if work.done():

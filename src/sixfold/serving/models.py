@@ -11,6 +11,7 @@ from typing import Any
 from sixfold import modelfile
 from sixfold.errors import SixfoldError
 from sixfold.explorer.explore import Explorer
+from sixfold.translation.cancellation import Cancelled
 from sixfold.translation.translator import Translator
 
 FileStamps = tuple[tuple[int, int, int], ...]  # inode, size and modification time in nanoseconds of each file
@@ -54,8 +55,24 @@ class ReloadingModels:
         with self._lock:
             loaded = self._loaded
             loaded.users += 1
-        try:
+        with self._released(loaded):
             yield loaded
+
+    @contextmanager
+    def hold(self, loaded: LoadedModels) -> Iterator[None]:
+        """Keep models open that may have been replaced; Cancelled is raised if they are closed already."""
+        with self._lock:
+            if loaded.is_replaced and not loaded.users:
+                raise Cancelled
+            loaded.users += 1
+        with self._released(loaded):
+            yield
+
+    @contextmanager
+    def _released(self, loaded: LoadedModels) -> Iterator[None]:
+        """Count one user less at the end, and close models that are replaced when the last user has gone."""
+        try:
+            yield
         finally:
             with self._lock:
                 loaded.users -= 1

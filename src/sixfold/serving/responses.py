@@ -7,6 +7,8 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
+CHANGED_MODEL = "the model's file was changed while it was in use"
+
 
 class HttpError(Exception):
     """Raised to answer a request with an error: a status, a message, and perhaps a hint and when to try again.

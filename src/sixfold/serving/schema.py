@@ -86,10 +86,17 @@ class LinkResponse(BaseModel):
 
 
 class SentenceResponse(BaseModel):
-    """A sentence: its spans of characters in the source and the translation."""
+    """A sentence: its spans of characters in the source and the translation, and what it cost.
+
+    A text that is not complete has `translation` instead, which is null if the sentence is missing.
+    """
 
     source: Span
-    target: Span
+    target: Span | None = None
+    translation: str | None = None
+    tokens: Annotated[int, Field(description="Tokens of the source and the translation.")] = 0
+    milliseconds: Annotated[float, Field(description="Share of the sentence in the time of its batch.")] = 0.0
+    cached: Annotated[bool, Field(description="The server had the translation already.")] = False
 
 
 class AlternativeResponse(BaseModel):
@@ -111,11 +118,12 @@ class TranslationResponse(BaseModel):
     """A translation. `from` and `to` are languages. `tokens`, `alignment` and `sentences` need `details`."""
 
     source: str
-    translation: str
-    score: float
+    translation: Annotated[str | None, Field(description="Null if it is not complete.")]
+    complete: Annotated[bool, Field(description="False if sentences were missing at the deadline.")] = True
+    score: float | None
     confidence: float | None
-    from_: Annotated[str, Field(alias="from")]
-    to: str
+    from_: Annotated[str | None, Field(alias="from", description="Null if the text was not even split in time.")]
+    to: str | None
     n_best: list[AlternativeResponse]
     warnings: list[WarningResponse]
     tokens: list[TokenResponse] | None = None
@@ -127,6 +135,7 @@ class TranslationsResponse(BaseModel):
     """The translations, in the order of the texts."""
 
     translations: list[TranslationResponse]
+    complete: Annotated[bool, Field(description="False if sentences were missing at the deadline.")] = True
 
 
 class ModelResponse(BaseModel):

@@ -1,93 +1,125 @@
-"""Does the work of the routes: translations through the cache and the batcher, documents, scores, and languages."""
+"""Does the work of the routes: texts and documents through the sentence cache and the queue, scores, and languages."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from copy import copy
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 from sixfold.explorer.explore import Explorer
-from sixfold.serving.batcher import Batcher, QueueFull, RequestOptions
-from sixfold.serving.cache import Cache, translation_bytes
+from sixfold.serving.cache import SentenceCache
 from sixfold.serving.metrics import Metrics
 from sixfold.serving.models import LoadedModels, ReloadingModels
 from sixfold.serving.options import ServeOptions
 from sixfold.serving.responses import HttpError
-from sixfold.text.languages import SCRIPTS, count_characters, guess_language, letters
+from sixfold.serving.sentence_queue import BatchSize, QueueFull, SentenceQueue
+from sixfold.serving.text_progress import PendingText, TextProgress
+from sixfold.serving.turns import BatchKey
+from sixfold.text.detection import LanguageCandidate
 from sixfold.translation.cancellation import Cancelled, cancellable
-from sixfold.translation.direction import Direction
-from sixfold.translation.documents.document import Document, Report, read_parts, translate_parts
-from sixfold.translation.glossary import Glossary
-from sixfold.translation.memory import TranslationMemory
-from sixfold.translation.options import TranslateOptions
+from sixfold.translation.documents.document import Document, read_parts
+from sixfold.translation.documents.steps import Report, TextBatch, translate_parts
+from sixfold.translation.hops import HopBatch, translate_along
+from sixfold.translation.pipeline import SentenceResult, decode, prepare
+from sixfold.translation.prepare import SourceSentence
+from sixfold.translation.request import TranslationRequest
 from sixfold.translation.result import Translation
 from sixfold.translation.translator import Translator
 
-PIVOT_LANGUAGE = "en"
+BATCH_TOKENS = BatchSize(full=768, small=128)  # of a batch, for each core
+BATCHES = 2  # that are decoded at the same time, so that no core waits while one of them ends
 MAX_EXPLORER_REQUESTS = 16  # that run or wait
-DOCUMENT_THREADS = 4  # documents that are read or assembled at once; most of the time they wait for translations
+TEXT_THREADS = 2  # long texts that are split or assembled at once
+DOCUMENT_THREADS = 4  # documents that are read or written at once; a large one takes a minute
+INLINE_CHARACTERS = 2000  # of texts that are split in the event loop, which takes about a millisecond
+INLINE_SENTENCES = 20  # of texts that are assembled in the event loop
+INLINE_TEXTS = 20  # whose languages are detected in the event loop
+LOOKUPS = 500  # sentences that are looked up in the cache before others get a turn in the event loop
 MAX_JOBS = 64  # documents, scores and alternatives that run or wait
 Result = TypeVar("Result")
+
+
+class Caller(NamedTuple):
+    """Who sends a request, and whether it must be answered before the deadline."""
+
+    client: str  # the name of a key, or an address: clients take turns
+    has_deadline: bool = False
 
 
 class Service:
     """The work of a server. It must be created inside the event loop that uses it."""
 
     def __init__(self, models: ReloadingModels, options: ServeOptions, metrics: Metrics) -> None:
-        self.models, self._metrics = models, metrics
+        self.models, self._metrics, self._options = models, metrics, options
         cores = options.threads or os.cpu_count() or 1
-        self.batcher = Batcher(
-            self._translate_batch, workers=2, batch_size=max(2000, 1200 * cores), max_queue=options.queue
-        )
-        self.batcher.on_batch = metrics.batch.add
-        self._options = options
+        batch_size = BatchSize(*(tokens * cores for tokens in BATCH_TOKENS))
+        self.queue = SentenceQueue(self._decode_batch, BATCHES, batch_size, options.queue)
+        self.queue.on_batch = metrics.record_batch
         self._job_pool = ThreadPoolExecutor(2, thread_name_prefix="job")  # for scores and alternatives
+        self._text_pool = ThreadPoolExecutor(TEXT_THREADS, thread_name_prefix="text")
         self._document_pool = ThreadPoolExecutor(DOCUMENT_THREADS, thread_name_prefix="document")
         self._explorer_pool = ThreadPoolExecutor(1, thread_name_prefix="explorer")
         self._explorer_requests = 0
         self._jobs = 0
-        self._cache: Cache[Translation] = Cache(options.cache)
+        self._cache = SentenceCache(options.cache)
         self._generation = models.generation
 
-    async def translate(self, texts: Sequence[str], request: RequestOptions, pivot: bool = False) -> list[Translation]:
-        """Return the translations in the order of the texts, from the cache where it has them.
+    async def translate(
+        self, texts: Sequence[str], request: TranslationRequest, caller: Caller, progress: TextProgress | None = None
+    ) -> list[Translation]:
+        """Return the translations in the order of the texts. `progress` shows how far they are.
 
-        With `pivot`, a direction that no model has is translated through English.
+        1. Each text gets a route, and is split into sentences.
+        2. Sentences that the cache has are taken from it; the others go through the queue.
+        3. The translations are assembled. With a pivot language, their second hop begins with 1.
+
+        HttpError 503 is raised at once if the queue is so long that nothing will be done before the deadline.
         """
-        if pivot and self._needs_pivot(request):
-            middle = await self.translate(texts, request._replace(target=PIVOT_LANGUAGE))
-            options = TranslateOptions(request.options.beam, request.options.n_best)
-            second = request._replace(source=PIVOT_LANGUAGE, options=options)
-            return await self.translate([each.text for each in middle], second)
-        if self._generation != self.models.generation:  # the cache holds translations of an older model
-            self._generation = self.models.generation
-            self._cache = Cache(self._cache.limit)
-        # Callers get copies: details that they compute later must not grow an entry whose size has been counted.
-        translations = {text: copy(self._cache.get(request.cache_key(text))) for text in dict.fromkeys(texts)}
-        missing = [text for text, cached in translations.items() if cached is None]
-        cache = self._cache
-        try:
-            new = await self.batcher.translate(missing, request) if missing else []
-        except QueueFull:
-            raise busy() from None
-        for text, translation in zip(missing, new, strict=True):
-            translations[text] = translation
-            entry = copy(translation)
-            cache.put(request.cache_key(text), entry, translation_bytes(entry))
-        self._metrics.counts["target_tokens"] += self._count_tokens(new)
+        self._drop_old_cache()
         self._metrics.counts["texts"] += len(texts)
-        self._metrics.counts["cache_hits"] += len(texts) - len(missing)
-        return [result for text in texts if (result := translations[text]) is not None]
-
-    def check_languages(self, request: RequestOptions, pivot: bool = False) -> None:
-        """Raise RequestError if no model translates between the languages of a request."""
-        source = PIVOT_LANGUAGE if pivot and self._needs_pivot(request) else request.source
         with self.models.borrow() as loaded:
-            loaded.translator.check_languages(source, request.target)
+            size = sum(map(len, texts))
+            routes = await self.maybe_in_thread(
+                size > INLINE_CHARACTERS, lambda: [loaded.translator.route(text, request) for text in texts]
+            )
+            steps = translate_along(texts, routes, request)
+            batches = next(steps)
+            try:
+                while True:
+                    batches = steps.send(
+                        await self._translate_hops(loaded, batches, caller, progress or TextProgress())
+                    )
+            except StopIteration as end:
+                translations: list[Translation] = end.value
+                return translations
+
+    async def before_deadline(self, work: Coroutine[Any, Any, Result], progress: TextProgress) -> Result:
+        """Return the result of some work, or raise HttpError 503 at the deadline.
+
+        Sentences that are done by then stay in the cache, so that the same request goes on from there.
+        """
+        try:
+            async with asyncio.timeout(self._options.deadline):
+                return await work
+        except TimeoutError:
+            raise self.too_late(progress) from None
+
+    def check_routes(self, texts: Sequence[str], request: TranslationRequest) -> None:
+        """Raise RequestError if no model translates one of the texts; it takes up to a millisecond for each."""
+        with self.models.borrow() as loaded:
+            for text in texts:
+                loaded.translator.route(text, request)
+
+    def detect_language(self, text: str) -> list[LanguageCandidate]:
+        """Return the languages that a text may be in, the likeliest first."""
+        with self.models.borrow() as loaded:
+            return loaded.translator.detect(text)
 
     async def read_document(self, data: bytes, form: str, name: str = "document") -> dict[str, Document]:
         """Return the parts of a document. It is read in a thread, which stops if the caller is cancelled."""
@@ -97,31 +129,111 @@ class Service:
         )
 
     async def translate_document(
-        self, parts: Mapping[str, Document], data: bytes, request: RequestOptions
+        self,
+        parts: Mapping[str, Document],
+        data: bytes,
+        request: TranslationRequest,
+        caller: Caller,
+        progress: TextProgress | None = None,
     ) -> tuple[bytes, Report]:
-        """Return the translation of a document that has been read. Its sentences share batches with other requests."""
-        loop, futures = asyncio.get_running_loop(), list[Future[list[Translation]]]()
-        is_cancelled = False
+        """Return the translation of a document that has been read; the request names both languages.
 
-        def translate(texts: Sequence[str], options: RequestOptions) -> list[Translation]:
-            futures.append(asyncio.run_coroutine_threadsafe(self.translate(texts, options), loop))
-            if is_cancelled:  # since the last call, while the document was being assembled
-                futures[-1].cancel()
-            return futures[-1].result()
+        Its sentences share batches with other requests. Placing markup and writing run in threads.
+        """
+        progress = progress or TextProgress()
+        steps = translate_parts(parts, data, request)
 
-        def work(loaded: LoadedModels) -> tuple[bytes, Report]:
-            translator: Any = BatchingTranslator(loaded.translator, translate)
-            return translate_parts(
-                translator, parts, data, request.source, request.target, request.options, request.glossary
+        def advance(
+            translations: Sequence[Sequence[Translation]] | None, _: LoadedModels
+        ) -> list[TextBatch] | tuple[bytes, Report]:
+            try:
+                return next(steps) if translations is None else steps.send(translations)
+            except StopIteration as end:
+                result: tuple[bytes, Report] = end.value
+                return result
+
+        with self.models.borrow():  # all parts of a document are translated by the same models
+            step = await self._run_job(self._document_pool, partial(advance, None))
+            while isinstance(step, list):
+                translated = await self._translate_all(step, caller, progress)
+                step = await self._run_job(self._document_pool, partial(advance, translated))
+            return step
+
+    async def _translate_all(
+        self, batches: Sequence[TextBatch], caller: Caller, progress: TextProgress
+    ) -> list[list[Translation]]:
+        """Translate batches of texts at the same time, so that the progress soon knows all of their sentences."""
+        return await gather(self.translate(batch.texts, batch.request, caller, progress) for batch in batches)
+
+    async def _translate_hops(
+        self, models: LoadedModels, batches: Sequence[HopBatch], caller: Caller, progress: TextProgress
+    ) -> list[list[Translation]]:
+        pending: list[list[PendingText]] = []
+        for batch in batches:
+            is_large = sum(map(len, batch.texts)) > INLINE_CHARACTERS
+            prepared = await self.maybe_in_thread(
+                is_large, partial(prepare, batch.direction, batch.texts, batch.request)
             )
+            pending.append([PendingText(batch, each) for each in prepared])
+            if batch.route is not None:
+                progress.begin(batch.indices, pending[-1])
+        for batch, texts in zip(batches, pending, strict=True):
+            options = batch.request.decode_options(batch.direction.languages)
+            await self._decode(BatchKey(models, batch.direction, options), texts, caller)
+        return [await self.assemble(texts) for texts in pending]
 
+    async def _decode(self, key: BatchKey, texts: Sequence[PendingText], caller: Caller) -> None:
+        """Fill in the results of all sentences, from the memory, the cache or the queue."""
+        positions: dict[SourceSentence, list[tuple[PendingText, int]]] = {}
+        for text in texts:
+            for index, sentence in enumerate(text.prepared.sentences):
+                positions.setdefault(sentence, []).append((text, index))
+        missing = []
+        for number, (sentence, places) in enumerate(positions.items()):
+            if number % LOOKUPS == LOOKUPS - 1:
+                await asyncio.sleep(0)
+            cached = (
+                SentenceResult(sentence) if sentence.memory_translation is not None else self._cache.get(key, sentence)
+            )
+            if cached is None:
+                missing.append(sentence)
+            else:
+                fill_in(places, cached)
+        self._metrics.counts["sentences"] += len(positions)
+        self._metrics.counts["cache_hits"] += len(positions) - len(missing)
+        self._check_wait(caller, missing)
         try:
-            return await self._run_job(self._document_pool, work)
-        except asyncio.CancelledError:  # the client has left: the thread must not run on for hours
-            is_cancelled = True
-            for future in futures:
-                future.cancel()
-            raise
+            async with aclosing(self.queue.decode(key, missing, caller.client)) as results:
+                async for result in results:
+                    self._cache.put(key, result)
+                    self._metrics.counts["target_tokens"] += result.tokens - len(result.sentence.ids)
+                    fill_in(positions[result.sentence], result)
+        except QueueFull:
+            raise busy() from None
+
+    async def assemble(self, texts: Sequence[PendingText]) -> list[Translation]:
+        """Return the translations of texts whose sentences are all translated."""
+        is_large = sum(len(text.results) for text in texts) > INLINE_SENTENCES
+        return await self.maybe_in_thread(is_large, lambda: [text.translation for text in texts])
+
+    def _check_wait(self, caller: Caller, sentences: Sequence[SourceSentence]) -> None:
+        """Raise HttpError 503 if the queue is so long that no batch of these sentences will be done by the deadline."""
+        tokens = min(BATCH_TOKENS.small, sum(len(sentence.ids) for sentence in sentences))
+        wait = self.queue.seconds_for(caller.client, tokens) if tokens and caller.has_deadline else 0.0
+        if wait > self._options.deadline:
+            raise busy(math.ceil(wait - self._options.deadline))
+
+    def too_late(self, progress: TextProgress) -> HttpError:
+        """Return the error for a request that is not done at the deadline."""
+        self.count_deadline()
+        done = f"{progress.done} of {progress.total} sentences are translated and kept"
+        return HttpError(
+            503, f"not done within {self._options.deadline:g} s; {done}", "send the same again to go on", retry_after=1
+        )
+
+    def count_deadline(self) -> None:
+        """Count a request that was not done at its deadline."""
+        self._metrics.counts["deadlines"] += 1
 
     async def run_with_translator(self, work: Callable[[Translator], Result]) -> Result:
         """Run a function of the translator in a thread, outside the batches."""
@@ -149,6 +261,10 @@ class Service:
         finally:
             self._explorer_requests -= 1
 
+    async def maybe_in_thread(self, is_long: bool, work: Callable[[], Result]) -> Result:
+        """Run a function here, or in a thread if it takes long: then other requests are served meanwhile."""
+        return await self._run_in_thread(self._text_pool, lambda _: work()) if is_long else work()
+
     async def _run_in_thread(self, pool: ThreadPoolExecutor, work: Callable[[LoadedModels], Result]) -> Result:
         """Run a function in a thread of the pool. If the caller is cancelled, the thread is told to stop."""
         is_cancelled = threading.Event()
@@ -164,27 +280,10 @@ class Service:
         finally:
             is_cancelled.set()
 
-    def detect_language(self, text: str) -> tuple[str, float]:
-        """Return the most likely source language of the models, and a confidence from 0 to 100.
-
-        The confidence is the share of letters in the script of that language; a Han character counts as three letters.
-        """
-        sources = list(dict.fromkeys(source for source, _ in self.models.directions))
-        guess = guess_language([text])
-        code = next((each for each in sources if each.split("-")[0].lower() == guess), "")
-        scripts = SCRIPTS.get(guess, ())
-        if not code:  # another language of the same script
-            code = next((each for each in sources if set(SCRIPTS.get(each, ())) & set(scripts)), "")
-        if not code or not guess:
-            return (PIVOT_LANGUAGE if PIVOT_LANGUAGE in sources else sources[0]), 0.0
-        in_script = count_characters(letters(*scripts), text)
-        others = sum(1 for letter in text if letter.isalpha()) - in_script
-        weight = 3 if "Han" in scripts else 1
-        return code, float(round(100 * weight * in_script / max(1, weight * in_script + others)))
-
     async def close(self) -> None:
-        await self.batcher.close()
+        await self.queue.close()
         self._job_pool.shutdown()
+        self._text_pool.shutdown()
         self._document_pool.shutdown()
         self._explorer_pool.shutdown()
         self.models.close()
@@ -192,70 +291,38 @@ class Service:
     def gauges(self) -> dict[str, float]:
         """Return the current values of the gauges for /metrics."""
         return {
-            "queue_characters": self.batcher.queue_size,
+            "queue_sentences": self.queue.sentences,
+            "queue_tokens": self.queue.tokens,
             "cache_bytes": self._cache.size,
             "model_generation": self.models.generation,
         }
 
-    def _count_tokens(self, translations: Sequence[Translation]) -> int:
-        with self.models.borrow() as loaded:
-            translator = loaded.translator
-            # The models may have been replaced since these translations were made.
-            directions = {each.languages for each in translations}.intersection(translator.directions)
-            tokenizers = {languages: translator.direction("", *languages).tokenizer for languages in directions}
-            return sum(
-                len(tokenizers[each.languages].encode(each.text))
-                for each in translations
-                if each.languages in tokenizers
-            )
+    def _decode_batch(self, key: BatchKey, sentences: Sequence[SourceSentence]) -> list[SentenceResult]:
+        """Decode the sentences of a batch; the models stay open, even if all of their requests are cancelled."""
+        with self.models.hold(key.models):
+            return decode(key.direction, sentences, key.options)
 
-    def _needs_pivot(self, request: RequestOptions) -> bool:
-        source, target, directions = request.source, request.target, self.models.directions
-        has_english = PIVOT_LANGUAGE in (source, target)
-        return not has_english and (source, target) not in directions and (source, PIVOT_LANGUAGE) in directions
-
-    def _translate_batch(self, texts: Sequence[str], request: RequestOptions) -> list[Translation]:
-        with self.models.borrow() as loaded:
-            translations = loaded.translator.translate_batch(
-                texts, request.source, request.target, request.options, request.glossary
-            )
-            for translation in translations if request.details else ():
-                _ = translation.tokens  # computed now, while the model is open
-            return translations
+    def _drop_old_cache(self) -> None:
+        if self._generation != self.models.generation:  # the cache holds translations of an older model
+            self._generation = self.models.generation
+            self._cache.clear()
 
 
-def busy() -> HttpError:
-    return HttpError(503, "the server is busy", "try again in a moment", retry_after=2)
+def fill_in(places: Sequence[tuple[PendingText, int]], result: SentenceResult) -> None:
+    """Put the result of a sentence wherever it occurs."""
+    for text, index in places:
+        text.set_result(index, result)
 
 
-class BatchingTranslator:
-    """A translator for documents that puts texts into the server's batches; it has the methods that documents need."""
+async def gather(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+    """Run coroutines at the same time and return their results. If one fails, the others are cancelled."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in work]
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]
 
-    def __init__(
-        self, translator: Translator, translate: Callable[[Sequence[str], RequestOptions], list[Translation]]
-    ) -> None:
-        self._translator, self._translate = translator, translate
 
-    def direction(self, text: str, source: str | None = None, target: str | None = None) -> Direction:
-        return self._translator.direction(text, source, target)
-
-    def translate_batch(
-        self,
-        texts: Sequence[str],
-        source: str | None = None,
-        target: str | None = None,
-        options: TranslateOptions | None = None,
-        glossary: Glossary | None = None,
-        _memory: TranslationMemory | None = None,
-    ) -> list[Translation]:
-        return self._translate(texts, RequestOptions(source, target, options or TranslateOptions(), glossary))
-
-    def translate(
-        self,
-        text: str,
-        source: str | None = None,
-        target: str | None = None,
-        options: TranslateOptions | None = None,
-        glossary: Glossary | None = None,
-    ) -> Translation:
-        return self.translate_batch([text], source, target, options, glossary)[0]
+def busy(seconds: int = 2) -> HttpError:
+    return HttpError(503, "the server is busy", "try again in a moment", retry_after=seconds)
