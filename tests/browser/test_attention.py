@@ -117,8 +117,8 @@ def test_later_tokens_are_drawn_as_masked_and_saved_as_exactly_zero(screen, expl
     _, _, exported = table(download(page, "Selected head", "data"))
     assert exported.shape == weights.shape
     assert (exported[np.triu_indices(len(exported), 1)] == 0).all()
-    np.testing.assert_allclose(exported.sum(axis=1), 1, atol=1e-6)
-    np.testing.assert_allclose(exported, weights, atol=1e-6)
+    np.testing.assert_allclose(exported.sum(axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose(exported, weights, atol=1e-5)
 
 
 def test_tokens_are_joined_into_words_as_in_python(screen, explorer):
@@ -129,7 +129,7 @@ def test_tokens_are_joined_into_words_as_in_python(screen, explorer):
         weights, query_words, key_words = trace.by_word(kind, trace.attention(kind, 1, 0))
         assert (rows, columns) == (query_words, key_words)
         assert len(key_words) < len(trace.source)
-        np.testing.assert_allclose(exported, weights, atol=1e-6)
+        np.testing.assert_allclose(exported, weights, atol=1e-5)
 
 
 def test_the_selection_is_kept_when_tokens_are_joined_into_words(screen, explorer):
@@ -157,8 +157,8 @@ def test_the_keyboard_reaches_tokens_layers_and_heads(screen):
     tab_to("canvas.head-grid")
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowRight")
-    wait_for_state(page, layer="8", head="1", row="2")
-    expect(page.locator("#live")).to_have_text("layer 8, head 1")
+    wait_for_state(page, layer="6", head="1", row="2")
+    expect(page.locator("#live")).to_have_text("layer 6, head 1")
     tab_to("canvas.heat-map")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Home")
@@ -166,7 +166,7 @@ def test_the_keyboard_reaches_tokens_layers_and_heads(screen):
     assert page.locator(".query-tokens [aria-checked=true]").inner_text() == "didn"
     tab_to("table.token-heads button")
     page.keyboard.press("ArrowDown")
-    wait_for_state(page, layer="9", head="1", row="3")
+    wait_for_state(page, layer="7", head="1", row="3")
 
 
 def test_a_click_chooses_a_head(screen):
@@ -182,8 +182,8 @@ def test_what_it_attends_to_in_every_head_equals_python(screen, explorer):
     wait_for_state(page, text=WIDE, kind="encoder", row=str(IT))
     trace = explorer.explore(WIDE)
     weights = trace.attention("encoder")[:, :, IT]
-    page.wait_for_selector(".token-heads [data-layer='9']")
-    for layer, head in ((0, 0), (6, 6), (9, 7)):
+    page.wait_for_selector(".token-heads [data-layer='7']")
+    for layer, head in ((0, 0), (6, 6), (7, 7)):
         best = weights[layer, head].argmax()
         expect(page.locator(f".token-heads [data-layer='{layer}'][data-head='{head}']")).to_have_text(
             f"{trace.source.texts[best]} {weights[layer, head, best]:.2f}"

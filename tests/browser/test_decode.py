@@ -56,7 +56,7 @@ def test_a_step_shows_the_models_logits_and_probabilities(open_page, trace):
         (i, choice.text) for i, choice in enumerate(step.choices)
     ]
     for (_, _, logit, probability), choice in zip(rows(page), step.choices, strict=True):
-        assert logit == pytest.approx(choice.logit, rel=1e-6)
+        assert logit == pytest.approx(choice.logit, rel=1e-4, abs=1e-5)
         assert probability == pytest.approx(choice.probability, rel=1e-4)
     assert fact_text(page, "wrote") == step.wrote
     assert fact_text(page, "rank") == str(step.rank)
@@ -90,7 +90,7 @@ def test_temperature_divides_all_logits_and_the_cut_offs_are_where_they_should_b
     page.wait_for_selector("#choices tbody tr")
     probabilities = softmax(trace["logits"][1] / 0.5)
     best = np.argsort(-trace["logits"][1], kind="stable")[:10]
-    assert [row[3] for row in rows(page)] == pytest.approx(list(probabilities[best]), rel=1e-5)
+    assert [row[3] for row in rows(page)] == pytest.approx(list(probabilities[best]), rel=1e-3)
     assert float(fact_text(page, "entropy").split()[0]) == pytest.approx(
         -(probabilities * np.log2(probabilities)).sum(), rel=1e-3
     )

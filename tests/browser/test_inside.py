@@ -331,7 +331,7 @@ def test_the_stacks_are_drawn_from_the_config(open_page, open_toy_page):
     page = open_page("shapes")
     page.wait_for_selector(".crossing")
     assert page.locator(".crossing").count() == 2  # one per decoder layer
-    assert page.locator(".layer text").all_text_contents() == ["10 × layer", "layer 0", "layer 1"]
+    assert page.locator(".layer text").all_text_contents() == ["8 × layer", "layer 0", "layer 1"]
     page = open_toy_page("shapes", model="rotary")
     page.wait_for_selector(".crossing")
     assert page.locator(".layer text").all_text_contents() == ["layer 0", "layer 1", "5 × layer"]

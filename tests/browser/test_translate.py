@@ -16,7 +16,7 @@ from sixfold.translation.options import TranslateOptions
 TWO = "Scientists have found water on the moon.\nI love 😀 pizza very much."
 BOOK = "她打开那本旧书，开始读了起来。"
 BAD = "asdf jkl qwer uiop zxcv"
-TRANSLATE = "**/api/v1/translate"
+TRANSLATE = "**/api/v1/translate/stream"
 
 
 @pytest.fixture(scope="module")
@@ -340,10 +340,12 @@ def test_errors_are_explained_and_the_request_can_be_repeated(browser, site):
     page = context.new_page()
     page.goto(f"{site.url}/?text=Hello.")
     page.wait_for_selector(".word")
-    busy = json.dumps({"error": "the server is busy", "hint": "come back in a moment"})
-    page.route(TRANSLATE, lambda route: route.fulfill(status=503, body=busy))
+    bad = json.dumps({"error": "no model translates this", "hint": "load one"})
+    page.route(TRANSLATE, lambda route: route.fulfill(status=400, body=bad))
     page.locator("#source").fill("Good morning.")
-    expect(page.locator(".error-message")).to_have_text("the server is busy – come back in a moment")
+    message = "The server cannot do this: no model translates this – load one"
+    expect(page.locator(".error-message")).to_have_text(message)
+    expect(page.locator(".word")).to_have_count(0)
     page.unroute(TRANSLATE)
     page.route(TRANSLATE, lambda route: route.abort())
     page.locator("#again").click()
@@ -351,6 +353,7 @@ def test_errors_are_explained_and_the_request_can_be_repeated(browser, site):
     page.unroute(TRANSLATE)
     page.locator("#again").click()
     page.wait_for_selector(".word")
+    expect(page.locator(".error-message")).to_have_count(0)
     page.locator("#source").fill("a" * 100_001)
     expect(page.locator(".error-message")).to_contain_text("100,000 characters at once")
     context.close()

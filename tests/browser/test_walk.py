@@ -29,7 +29,7 @@ CARDS = """cards => cards.filter(card => card.querySelector('.value')).map(card 
 SPOTS = {
     "cross": {"row": 2, "column": 3, "head": 5, "layer": 1, "stage": "query.7"},
     "decoder": {"row": 1, "column": 3, "head": 2, "layer": 0, "stage": "concatenation.300"},  # a later position: masked
-    "encoder": {"row": 4, "head": 1, "layer": 9, "stage": "hidden.11"},
+    "encoder": {"row": 4, "head": 1, "layer": 7, "stage": "hidden.11"},
 }
 VARIANTS = {
     "modern": {
@@ -84,7 +84,7 @@ def test_every_number_is_pythons_and_its_snippet_prints_it(open_page, explore, t
     assert stages.index("attention_norm") < stages.index("query") < stages.index("attention_residual")
     for card in cards:
         if card["stage"] != "product":
-            assert eval(card["where"], {"trace": trace}) == pytest.approx(card["value"], rel=1e-6)
+            assert eval(card["where"], {"trace": trace}) == pytest.approx(card["value"], rel=1e-4, abs=1e-5)
         code = card["code"]
         assert code.startswith("import numpy as np, sixfold\ntrace = sixfold.explore(")
         assert 'model="' not in code
@@ -139,7 +139,7 @@ def test_weights_sum_to_one_masked_cells_are_zero_and_every_card_is_saved(open_p
     ready(page)
     table = list(csv.reader(io.StringIO(download(page, "weights", "data").decode())))[1:]
     weights = [float(value) for _, value in table]
-    assert weights == pytest.approx(list(trace.attention("decoder", 1, 3)[1]), rel=1e-6)
+    assert weights == pytest.approx(list(trace.attention("decoder", 1, 3)[1]), rel=1e-4, abs=1e-6)
     assert sum(weights) == pytest.approx(1, abs=1e-6)
     assert weights[2:] == [0] * (len(trace.target) - 2)
     for stage in ("text", "id", "weights", "logits"):

@@ -1,5 +1,6 @@
 /** Every request that the page sends to the server, and the types of the responses. */
 
+import { overConnection, readEvents } from "./event_stream.js";
 import { parseSafetensors } from "./safetensors.js";
 import { getState } from "./url_state.js";
 
@@ -54,19 +55,24 @@ import { getState } from "./url_state.js";
  * @property {{source: Span, target: Span}[]} [sentences]
  */
 
-/** An error response of the server, with its message and hint. */
+/** An error response of the server, with its message and hint, and the seconds after which to try again if it has them. */
 export class ApiError extends Error {
   /**
    * @param {number} status
    * @param {string} message
    * @param {string} [hint]
+   * @param {number | null} [retryAfter]
    */
-  constructor(status, message, hint = "") {
+  constructor(status, message, hint = "", retryAfter = null) {
     super(message);
     this.status = status;
     this.hint = hint;
+    this.retryAfter = retryAfter;
   }
 }
+
+/** A stream of events that has no result: it ended too early, or with an error event, whose message this error has. */
+export class StreamError extends Error {}
 
 /**
  * Return the message of an error, with the server's hint in brackets.
@@ -88,8 +94,11 @@ export function saveApiKey(value) {
   localStorage.setItem(KEY_STORAGE_NAME, value);
 }
 
+// The server may serve everything below a prefix: the root of its paths is the parent of the folder of this file.
+const SERVER_ROOT = new URL("..", import.meta.url).pathname.replace(/\/$/, "");
+
 /**
- * @param {string} path
+ * @param {string} path below the root of the server, beginning with a slash
  * @param {object | FormData | null} body null: send a GET request
  * @param {AbortSignal} [signal]
  */
@@ -99,10 +108,11 @@ async function sendRequest(path, body, signal) {
   const isForm = body instanceof FormData;
   if (body && !isForm) headers["Content-Type"] = "application/json";
   const requestBody = body && !isForm ? JSON.stringify(body) : /** @type {FormData | null} */ (body);
-  const response = await fetch(path, { method: body ? "POST" : "GET", headers, body: requestBody, signal });
+  const response = await overConnection(fetch(SERVER_ROOT + path, { method: body ? "POST" : "GET", headers, body: requestBody, signal }));
   if (response.ok) return response;
   const details = await response.json().catch(() => ({}));
-  throw new ApiError(response.status, details.error ?? response.statusText, details.hint);
+  const retryAfter = Number.parseInt(response.headers.get("Retry-After") ?? "", 10);
+  throw new ApiError(response.status, details.error ?? response.statusText, details.hint, Number.isNaN(retryAfter) ? null : retryAfter);
 }
 
 /**
@@ -116,13 +126,40 @@ export async function requestJson(path, body = null, signal = undefined) {
 }
 
 /**
- * @param {string[]} texts
- * @param {{source?: string | null, target?: string | null, beam?: number, n_best?: number, prefix?: string, guard?: boolean, details?: boolean}} options
+ * Send a request whose response is a stream of events, and return the data of the event that has the result.
+ * @param {string} path
+ * @param {object | FormData} body
+ * @param {string} resultKind name of the event with the result
+ * @param {(kind: string, data: any) => void} onEvent called for every other event
  * @param {AbortSignal} [signal]
- * @returns {Promise<Translation[]>}
+ * @returns {Promise<any>}
  */
-export async function translateTexts(texts, options, signal) {
-  return (await requestJson("/api/v1/translate", { texts, ...options }, signal)).translations;
+async function streamResult(path, body, resultKind, onEvent, signal) {
+  const response = await sendRequest(path, body, signal);
+  let result = null;
+  for await (const { kind, data } of readEvents(/** @type {ReadableStream<Uint8Array>} */ (response.body))) {
+    if (kind === "error") throw data.retry_after ? new ApiError(503, data.error, data.hint, data.retry_after) : new StreamError(data.error);
+    if (kind === resultKind) result = data;
+    else onEvent(kind, data);
+  }
+  if (result === null) throw new StreamError("the stream ended too early");
+  return result;
+}
+
+/** @typedef {{done: number, total: number}} Progress sentences that are translated, and all sentences */
+
+/**
+ * Translate a text and report its sentences as they come: the texts of all sentences, joined, are the translation.
+ * @param {string} text
+ * @param {{source?: string | null, target?: string | null, n_best?: number, details?: boolean}} options
+ * @param {(sentence: {text: string} & Progress) => void} onSentence
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Translation>}
+ */
+export async function streamTranslation(text, options, onSentence, signal) {
+  return streamResult("/api/v1/translate/stream", { texts: [text], ...options }, "translation", (kind, data) => {
+    if (kind === "sentence") onSentence(data);
+  }, signal);
 }
 
 /**
@@ -135,20 +172,22 @@ export async function fetchAlternatives(request, signal) {
 }
 
 /**
- * Translate a document and return the path of the translated file.
+ * Translate a document and return the translated file. It is fetched here, because a link cannot send the API key.
  * @param {File} file
- * @param {string} source
- * @param {string} target
- * @returns {Promise<string>}
+ * @param {{source: string, target: string}} languages
+ * @param {(progress: Progress) => void} onProgress
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<{name: string, content: Blob}>}
  */
-export async function translateFile(file, source, target) {
+export async function translateFile(file, { source, target }, onProgress, signal) {
   const form = new FormData();
   form.set("file", file);
   form.set("source", source || "auto");
   form.set("target", target || "auto");
-  if (apiKey()) form.set("api_key", apiKey());
-  const result = await (await sendRequest("/translate_file", form)).json();
-  return new URL(result.translatedFileUrl).pathname;
+  const result = await streamResult("/api/v1/translate_file/stream", form, "document", (_, data) => onProgress(data), signal);
+  const address = new URL(result.translatedFileUrl).pathname.split("/").pop() ?? "";
+  const content = await overConnection((await sendRequest(`/download_file/${address}`, null, signal)).blob());
+  return { name: decodeURIComponent(address).replace(/^[^.]*\./, ""), content };
 }
 
 /** @returns {Promise<{directions: [string, string][], models: {name: string, bytes: number, card: any}[]}>} */

@@ -56,7 +56,7 @@ function drawBar() {
   };
   replaceContent(bar,
     h("a", { class: "brand", href: linkTo({ screen: "translate" }), onclick: (/** @type {MouseEvent} */ event) => followLink(event, "translate") },
-      h("img", { src: "/static/mark.svg", alt: "", width: 24, height: 24 }), "Sixfold"),
+      h("img", { src: new URL("mark.svg", import.meta.url).pathname, alt: "", width: 24, height: 24 }), "Sixfold"),
     h("nav", { "aria-label": t(TEXTS.screens) }, Object.entries(SCREENS).map(([name, entry]) =>
       h("a", { href: linkTo({ screen: name }), "aria-current": name === currentScreen() ? "page" : null, dataset: { screen: name },
         onclick: (/** @type {MouseEvent} */ event) => followLink(event, name) }, t(entry.name)))),

@@ -18,6 +18,14 @@ import { maskAllows } from "../safetensors.js";
 /** @typedef {{element: HTMLElement, show: (selection: Selection) => void}} AttentionPanel */
 
 /**
+ * Return a word without the mark of a space before it, unless it is nothing else.
+ * @param {string} word
+ */
+function withoutSpaces(word) {
+  return word.replace(/^▁+/, "") || word;
+}
+
+/**
  * Return the labels of rows and columns, and the token positions that each row and column stands for.
  * @param {Trace} trace
  * @param {AttentionKind} kind
@@ -26,7 +34,7 @@ import { maskAllows } from "../safetensors.js";
 function tokenAxes(trace, kind, byWord) {
   const queries = kind === "encoder" ? trace.source : trace.predicted;
   const keys = kind === "decoder" ? trace.target : trace.source;
-  if (byWord) return [queries, keys].map((axis) => ({ groups: axis.words, texts: axis.words.map((word) => word.map((token) => axis.texts[token]).join("")) }));
+  if (byWord) return [queries, keys].map((axis) => ({ groups: axis.words, texts: axis.words.map((word) => withoutSpaces(word.map((token) => axis.texts[token]).join(""))) }));
   return axisLabels(trace, kind).map((texts) => ({ groups: texts.map((_, token) => [token]), texts }));
 }
 

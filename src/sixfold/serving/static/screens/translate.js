@@ -1,11 +1,13 @@
 /** The translate screen: translates while the user types, and explains every word of the translation. */
 
-import { ApiError, fetchSettings, requestJson, translateTexts } from "../api.js";
+import { fetchSettings, requestJson, streamTranslation } from "../api.js";
 import { announce, debounce, h, replaceContent } from "../dom.js";
 import { languageName, t } from "../page_text.js";
+import { describeFailure, retryUntilDone } from "../retry.js";
 import { getState, onStateChange, setState } from "../url_state.js";
 import { actionButtons } from "./translate_actions.js";
 import { documentsSection } from "./translate_documents.js";
+import { failureNotice, partialTranslation } from "./translate_progress.js";
 import { confidenceNote, otherTranslations, warningsNote } from "./translate_quality.js";
 import { joinItems, splitLongText, splitSentences } from "./translate_sentences.js";
 import { directionChooser, exampleButtons, sourceField } from "./translate_source.js";
@@ -22,12 +24,10 @@ const TEXTS = {
   target: { en: "Translation", zh: "译文" },
   text: { en: "Text", zh: "原文" },
   empty: { en: "The translation appears here.", zh: "译文会显示在这里。" },
-  noAnswer: { en: "The server does not answer. Is it still running?", zh: "服务器没有响应，它还在运行吗？" },
   tooLong: {
     en: "This text is too long: this server takes {0} characters at once. For longer texts, translate a document.",
     zh: "文本过长：此服务器一次最多接受 {0} 个字符。更长的内容请用文档翻译。",
   },
-  retry: { en: "Try again", zh: "重试" },
 };
 
 const LONG_TEXT = 2000; // characters: longer texts are not put into the address, and their words are loaded part by part
@@ -67,9 +67,10 @@ export function mount(root) {
     source.area.focus();
     send();
   });
+  const notice = failureNotice();
   const target = h("section", { class: "pane target", id: "target", "aria-label": t(TEXTS.target) },
-    h("div", { class: "pane-head" }, title, header), words.element, footer);
-  const files = documentsSection(describeError);
+    h("div", { class: "pane-head" }, title, header), notice.element, words.element, footer);
+  const files = documentsSection();
   replaceContent(root, h("div", {}, h("h1", {}, t(TITLE)), h("p", { class: "lead" }, t(TEXTS.lead))),
     h("div", { class: "panel panes" },
       h("section", { class: "pane", "aria-label": t(TEXTS.text) }, h("div", { class: "pane-head" }, direction.select, source.clear),
@@ -82,7 +83,8 @@ export function mount(root) {
   function onTyped() {
     abortController.abort(); // the pending request is for an older text
     closePopover();
-    source.area.value.trim() ? setBusy(true) : send();
+    notice.hide();
+    source.area.value.trim() ? setBusy("stale") : send();
     sendLater();
   }
 
@@ -102,21 +104,35 @@ export function mount(root) {
     abortController = new AbortController();
     const { signal } = abortController;
     const [text, from, to] = [source.area.value, getState("from"), getState("to")];
+    notice.hide();
     if (isUpToDate()) return showView();
     view = null;
     if (!text.trim()) return showView();
-    if (source.isTooLong()) return showError(t(TEXTS.tooLong, limit.toLocaleString("en")), false);
-    setBusy(true);
+    if (source.isTooLong()) return showFailure(t(TEXTS.tooLong, limit.toLocaleString("en")), null);
+    setBusy("stale");
     const isLong = text.length > LONG_TEXT;
+    const options = { source: from || null, target: to || null, n_best: isLong ? 1 : N_BEST, details: !isLong };
+    const partial = partialTranslation();
     try {
-      const options = { source: from || null, target: to || null, n_best: isLong ? 1 : N_BEST, details: !isLong };
-      const [result] = await translateTexts([text], options, signal);
-      if (signal.aborted) return;
+      const result = await retryUntilDone((onProgress) => {
+        partial.restart();
+        return streamTranslation(text, options, (sentence) => {
+          if (partial.add(sentence)) onProgress();
+          // When all sentences are there, the whole result comes next: a short text is shown only once, with its words.
+          if (!partial.isShown() && sentence.done < sentence.total) showPartial(partial, to);
+          notice.hide();
+        }, signal);
+      }, (message, tryNow) => {
+        if (!partial.isEmpty() && !partial.isShown()) showPartial(partial, to);
+        target.removeAttribute("aria-busy"); // nothing changes now, and the message must be read
+        notice.show(message, tryNow);
+      }, signal);
       view = { text, from, to, result, items: isLong ? splitLongText(result, LONG_TEXT) : splitSentences(result), undoStack: [] };
       showView();
       announce(joinItems(view.items).slice(0, LONG_TEXT));
     } catch (error) {
-      if (!signal.aborted) showError(describeError(error), true);
+      if (signal.aborted) return;
+      showFailure(describeFailure(error), requestTranslation, partial.isShown());
     }
   }
 
@@ -126,32 +142,55 @@ export function mount(root) {
     const { signal } = abortController;
     if (!openedView) return;
     try {
-      const [result] = await translateTexts([part.text], { source: openedView.result.from, target: openedView.result.to, details: true }, signal);
+      const languages = { source: openedView.result.from, target: openedView.result.to };
+      const result = await streamTranslation(part.text, { ...languages, details: true }, () => {}, signal);
       const sentences = splitSentences(result, part.offset);
       openedView.items = openedView.items.flatMap((item) => (item === part ? sentences : [item]));
       if (openedView !== view || signal.aborted) return;
       showView();
       wordButtons.find(({ sentence }) => sentences.includes(sentence))?.button.focus();
     } catch (error) {
-      if (!signal.aborted) showError(describeError(error), true);
+      if (!signal.aborted && openedView === view) notice.show(describeFailure(error), showView);
     }
   }
 
   // --- display ------------------------------------------------------------------------------------------------------
 
-  /** @param {boolean} isBusy */
-  function setBusy(isBusy) {
-    if (isBusy) target.setAttribute("aria-busy", "true");
+  /** @param {"" | "stale" | "partial"} work whether an older result is shown while a new one is made, or a part of the new one */
+  function setBusy(work) {
+    target.classList.toggle("working", work !== "");
+    for (const element of [target, below]) element.classList.toggle("stale", work === "stale");
+    if (work === "stale") target.setAttribute("aria-busy", "true");
     else target.removeAttribute("aria-busy");
   }
 
-  function showView() {
-    setBusy(false);
+  function adaptToSource() {
     closePopover();
-    const shownView = view;
-    const isSmall = source.area.value.length > 160;
-    root.querySelector(".panes")?.classList.toggle("small", isSmall);
+    root.querySelector(".panes")?.classList.toggle("small", source.area.value.length > 160);
     examples.hidden = source.area.value !== "";
+  }
+
+  /**
+   * Replace the older result by the sentences that have come.
+   * @param {import("./translate_progress.js").PartialTranslation} partial
+   * @param {string} language
+   */
+  function showPartial(partial, language) {
+    setBusy("partial");
+    adaptToSource();
+    wordButtons = words.show([], language);
+    alignment.setWords(wordButtons);
+    title.textContent = language ? languageName(language) : t(TEXTS.target);
+    replaceContent(header, partial.progress);
+    for (const element of [footer, below]) replaceContent(element);
+    partial.show(words.element);
+  }
+
+  function showView() {
+    setBusy("");
+    adaptToSource();
+    notice.hide();
+    const shownView = view;
     wordButtons = words.show(shownView ? shownView.items : [], shownView?.result.to ?? "");
     if (!shownView) words.element.append(h("p", { class: "waiting" }, t(TEXTS.empty)));
     alignment.setWords(wordButtons);
@@ -162,21 +201,18 @@ export function mount(root) {
     replaceContent(below, shownView && warningsNote(shownView.result.warnings), shownView && otherTranslations(shownView.result.n_best, shownView.result.translation, shownView.result.to));
   }
 
-  /** @param {unknown} error */
-  function describeError(error) {
-    if (error instanceof ApiError) return `${error.message}${error.hint ? ` – ${error.hint}` : ""}`;
-    return error instanceof TypeError ? t(TEXTS.noAnswer) : error instanceof Error ? error.message : String(error);
-  }
-
   /**
    * @param {string} message
-   * @param {boolean} canRetry
+   * @param {(() => void) | null} onRetry
+   * @param {boolean} [keepsPartial] whether the sentences that are shown stay
    */
-  function showError(message, canRetry) {
-    view = null;
-    showView();
-    replaceContent(words.element, h("p", { class: "error error-message", role: "alert" }, message),
-      canRetry && h("button", { type: "button", class: "subtle bordered", id: "again", onclick: requestTranslation }, t(TEXTS.retry)));
+  function showFailure(message, onRetry, keepsPartial = false) {
+    if (keepsPartial) setBusy("");
+    else {
+      showView();
+      replaceContent(words.element);
+    }
+    notice.show(message, onRetry);
   }
 
   // --- actions ------------------------------------------------------------------------------------------------------
@@ -184,9 +220,9 @@ export function mount(root) {
   /** @param {WordButton} wordButton */
   function openPopover(wordButton) {
     closePopover();
-    if (!view) return;
+    if (!view || target.classList.contains("stale")) return;
     closePopover = openWordPopover(target, wordButton, view.result, {
-      describeError,
+      describeError: describeFailure,
       onLoaded: (count) => words.labelWithCount(wordButton, count),
       onPick: (alternative) => replaceSentence(wordButton, alternative.translation),
       onClose: () => alignment.pin(null),
@@ -203,7 +239,7 @@ export function mount(root) {
     const changedView = view;
     const { signal } = abortController;
     if (!changedView || translation === sentence.translation) return;
-    setBusy(true);
+    setBusy("stale");
     const request = { text: sentence.text, translation, source: changedView.result.from, target: changedView.result.to };
     const scored = await requestJson("/api/v1/score", request, signal).catch(() => null);
     if (changedView !== view || signal.aborted) return;

@@ -11,6 +11,7 @@ import { STAGE_DESCRIPTIONS, STAGE_TITLES } from "./walk_stage_texts.js";
 
 /** @typedef {{text: string, stages: string[][]}} Word */
 
+const SPACE = "▁"; // as tokens show it
 const TEXTS = {
   special: { en: "{0} is a special token without text.", zh: "{0} 是没有对应文本的特殊词元。" },
   unknown: { en: "The server sent no merges for this text.", zh: "服务器没有给出这段文本的合并过程。" },
@@ -73,7 +74,7 @@ export function tokenizationCards() {
     word = merges && wordOfToken(merges[side(newPosition)], newPosition.trace[side(newPosition)], newPosition.row);
     const reason = start === end ? TEXTS.special : merges ? TEXTS.differs : TEXTS.unknown;
     replaceContent(rounds, word
-      ? word.stages.map((pieces) => h("li", {}, pieces.map((piece) => h("span", { class: "chip" }, piece.replaceAll(" ", "▁")))))
+      ? word.stages.map((pieces) => h("li", {}, pieces.map((piece) => h("span", { class: "chip" }, piece.replaceAll(" ", SPACE)))))
       : h("li", { class: "note" }, t(reason, texts[newPosition.row])));
   }
 
@@ -88,12 +89,13 @@ export function tokenizationCards() {
  * @returns {Word | null}
  */
 function wordOfToken(words, tokens, row) {
-  const isText = tokens.spans.map(([start, end]) => start !== end);
+  // The space that a tokeniser puts before every text has no characters of the text, but a word of its own.
+  const isText = tokens.spans.map(([start, end], token) => start !== end || tokens.texts[token] === SPACE);
   if (!isText[row]) return null;
   let remaining = isText.slice(0, row).filter(Boolean).length;
   for (const word of words) {
     remaining -= word.stages[word.stages.length - 1].length;
-    if (remaining < 0) return word.stages[word.stages.length - 1].some((piece) => piece.trim() === tokens.texts[row]) ? word : null;
+    if (remaining < 0) return word.stages[word.stages.length - 1].some((piece) => (piece.trim() || SPACE) === tokens.texts[row]) ? word : null;
   }
   return null;
 }
