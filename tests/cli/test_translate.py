@@ -17,7 +17,7 @@ from commands import complaint, run_here, sixfold
 from small_translators import shared_models
 
 from sixfold import modelfile
-from sixfold.cli.translate import input_path
+from sixfold.cli.translate_input import input_path
 from sixfold.errors import DataError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))

@@ -27,7 +27,11 @@ def serve(
         int | None, typer.Option(min=1, help="Use this many threads. Default: the number of cores.")
     ] = None,
     api_key_file: Annotated[
-        Path | None, typer.Option(help="Require an API key for every request. This file holds the hashed keys.")
+        Path | None,
+        typer.Option(help="Require an API key for all but the page itself. This file holds the hashed keys."),
+    ] = None,
+    url_prefix: Annotated[
+        str | None, typer.Option(help="Serve everything below this path, such as /translate-app. Default: the root.")
     ] = None,
     config: Annotated[
         Path | None, typer.Option(help="Read these options and all other settings of the server from this TOML file.")
@@ -39,7 +43,7 @@ def serve(
     """Serve translations over HTTP, with a web page to translate and explore."""
     # NumPy's threads spin while they wait, and would take the cores away from translation.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from sixfold.serving.admission import make_key
+    from sixfold.serving.api_keys import make_key
     from sixfold.serving.options import read_options
 
     if new_key is not None:
@@ -48,7 +52,7 @@ def serve(
         print(make_key(api_key_file, new_key))
         return
     overrides: dict[str, Any] = {
-        "host": host, "port": port, "threads": threads,
+        "host": host, "port": port, "threads": threads, "url_prefix": url_prefix,
         "api_key_file": None if api_key_file is None else str(api_key_file),
         "models": [str(path) for path in models] or None,
     }  # fmt: skip

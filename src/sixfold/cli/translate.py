@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import ExitStack, nullcontext, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args
 
@@ -17,13 +15,30 @@ import typer
 
 from sixfold import files, modelfile
 from sixfold.cli.options import MODELS_HELP, Command
-from sixfold.cli.translate_lines import MAX_WINDOW, LineReader, PartialOutput, TranslationJob, file_size, progress
+from sixfold.cli.translate_input import (
+    LIKE_A_FILE,
+    STDIN,
+    check_inputs,
+    display_name,
+    input_path,
+    open_input,
+    read_all,
+)
+from sixfold.cli.translate_lines import (
+    MAX_WINDOW,
+    LineReader,
+    PartialOutput,
+    TranslationJob,
+    file_size,
+    progress,
+    sentence_progress,
+)
 from sixfold.config import Compute
-from sixfold.errors import ConfigError, DataError, RequestError, SixfoldError
+from sixfold.errors import ConfigError, RequestError, SixfoldError
 from sixfold.text.encodings import SAMPLE_BYTES, check_utf8
-from sixfold.text.languages import DENSE, letters
 from sixfold.text.sentences import is_spaced
-from sixfold.translation.documents.document import FORMATS, check_columns, format_of, translate_document
+from sixfold.translation.documents.document import FORMATS, check_columns, format_of, read_parts
+from sixfold.translation.documents.steps import translate_read_document
 from sixfold.translation.glossary import Glossary
 from sixfold.translation.line_translator import (
     LANGUAGE_NOTICES,
@@ -37,22 +52,12 @@ from sixfold.translation.line_translator import warning_lines as warnings_of
 from sixfold.translation.loading import Device, choose_device, find_model, shipped_models
 from sixfold.translation.memory import TranslationMemory
 from sixfold.translation.options import TranslateOptions
-from sixfold.translation.result import Translation
+from sixfold.translation.request import TranslationRequest
+from sixfold.translation.result import Translation, TranslationPart
 from sixfold.translation.translator import Translator
 
 DEFAULT_ALTERNATIVES = 5
 BINARY_FORMAT = "docx"  # the only document format that is not text
-STDIN = Path("-")
-# Suffixes of file names that single words rarely have. Those of programs are left out, because Node.js is a word.
-OTHER_SUFFIXES = (
-    ".txt .text .log .rst .tex .adoc .rtf .doc .odt .pdf .epub .xls .xlsx .ods .ppt .pptx .odp .xml .jsonl "
-    ".ndjson .tmx .toml .ini .cfg .conf .properties .resx .strings .ass .sub .sbv .ttml .gz .xz .zst .bz2 .zip .7z "
-    ".tar .tgz .rar .png .jpg .jpeg .gif .webp .mp3 .mp4 .wav .safetensors .zh .en .ja .ko .src .tgt"
-)
-# Suffixes of text files that domains have too: amazon.de alone is a word, but data/train.de in a folder is a file.
-DOMAIN_SUFFIXES = {".org", ".de", ".fr", ".es", ".ru", ".pt", ".cs", ".pl", ".ar"}
-FILE_SUFFIXES = {*OTHER_SUFFIXES.split(), *(suffix for each in FORMATS.values() for suffix in each.suffixes)}
-LIKE_A_FILE = re.compile(r"[\w./\\~-]+\.[A-Za-z]\w{0,4}")
 
 
 @dataclass(frozen=True)
@@ -60,9 +65,7 @@ class CommandOptions:
     """The options of the command, for texts, files and pipes alike."""
 
     models: list[Path]
-    source: str | None
-    target: str | None
-    translate_options: TranslateOptions
+    request: TranslationRequest
     compute: Compute
     device: Device | None
     threads: int | None
@@ -71,19 +74,13 @@ class CommandOptions:
     output: Path | None
     resume: bool
     form: str | None = None
-    glossary: Glossary | None = None
-    memory: TranslationMemory | None = None
     columns: tuple[str, ...] = ()
     strict: bool = False
-
-    def translate(self, translator: Translator, text: str) -> Translation:
-        """Translate a text that is not in a file."""
-        return translator.translate(text, self.source, self.target, self.translate_options, self.glossary, self.memory)
 
     def load_translator(self, device: Device) -> Translator:
         """Return a translator for these languages, on the device of the options or else on `device`."""
         translator = Translator(self.models, self.device or device, self.threads, self.compute)
-        translator.check_languages(self.source, self.target)
+        translator.check_languages(self.request.source, self.request.target, self.request.pivot)
         return translator
 
 
@@ -139,6 +136,10 @@ def translate(
     guard: Annotated[
         bool, typer.Option("--guard/--no-guard", help="Translate again where the result is clearly wrong.")
     ] = True,
+    pivot: Annotated[
+        bool,
+        typer.Option("--pivot", help="Translate through a third language where no model has the direction."),
+    ] = False,
     glossary: Annotated[
         Path | None,
         typer.Option(help="Translate terms as this file says: two columns, separated by a tab."),
@@ -187,12 +188,14 @@ def translate(
     shards = [path for path in inputs if path is not None] if len(texts) > 1 or workers or field else []
     if shards and alternatives:
         raise RequestError("--alternatives: expected a text; got files", "give the text itself")
-    translate_options = TranslateOptions(beam, n_best or 1, split=split, prefix=prefix, guard=guard)
-    options = CommandOptions(
-        [find_model(model) for model in models] or shipped_models(), source, target, translate_options,
-        cast(Compute, compute), cast("Device | None", device), threads, as_json, details, output, resume, form,
+    request = TranslationRequest(
+        source, target, TranslateOptions(beam, n_best or 1, split=split, prefix=prefix, guard=guard),
         None if glossary is None else Glossary.read(glossary),
-        None if memory is None else TranslationMemory.read(memory),
+        None if memory is None else TranslationMemory.read(memory), pivot=pivot,
+    )  # fmt: skip
+    options = CommandOptions(
+        [find_model(model) for model in models] or shipped_models(), request, cast(Compute, compute),
+        cast("Device | None", device), threads, as_json, details, output, resume, form,
         () if columns is None else tuple(columns.split(",")), strict,
     )  # fmt: skip
     if shards:
@@ -227,61 +230,6 @@ def translate_one(options: CommandOptions, text: str | None, path: Path | None, 
         translate_text(options, text or "")
 
 
-def check_inputs(texts: Sequence[str], inputs: Sequence[Path | None], needs_files: bool) -> None:
-    """Raise RequestError if there are several texts, or texts among files."""
-    if needs_files and not texts:
-        raise RequestError("--workers, --field: expected files; got none", "name them")
-    if len(texts) < 2 and not needs_files:
-        return
-    for text, path in zip(texts, inputs, strict=True):
-        if path is not None and path != STDIN:
-            continue
-        if any(argument.split()[1:] for argument in texts):
-            hint = "translate one text at a time, or one per line: printf '%s\\n' TEXT... | sixfold translate"
-        else:
-            hint = "put quotes around the text" if not needs_files else "name a file"
-        raise RequestError(
-            f"expected one text, or files; got {len(texts)} arguments, of which {text!r} is not a file", hint
-        )
-
-
-def input_path(text: str) -> Path | None:
-    """Return the file that an argument names, STDIN for `-`, or None if the argument is a text."""
-    path = Path(text)
-    try:
-        if not text or (path != STDIN and not path.exists()):
-            if is_missing_file(text):
-                raise DataError(f"{text}: no such file", "to translate these words as a text, add --text")
-            return None
-    except (OSError, ValueError):  # too long for a file name, or with a NUL character
-        return None
-    if path.is_dir():
-        raise ConfigError(f"{path}: expected a text or a file; got a folder", "name one of its files")
-    return path
-
-
-def is_missing_file(text: str) -> bool:
-    """Return whether an argument looks like the name of a file that does not exist, by its suffix or as a path.
-
-    Words such as `e.g.`, `Node.js`, `example.org`, `and/or` and URLs do not look like files. Texts with a space do not
-    either. 笔记.md does; 请打开main.py does not.
-    """
-    if re.search(r"\s|://", text) or not text.isprintable():
-        return False
-    path = Path(text)
-    if letters(*DENSE).search(text):
-        is_name = re.fullmatch(r"[\w./\\-]+", text) and letters(*DENSE).search(path.stem[-1:])
-        return bool(is_name) and path.suffix.lower() in FILE_SUFFIXES
-    if path.stem and path.suffix.lower() in FILE_SUFFIXES:
-        return True
-    folder, separator, name = text.replace("\\", "/").rpartition("/")
-    if not separator or not name:
-        return False
-    if path.stem and path.suffix.lower() in DOMAIN_SUFFIXES:
-        return True
-    return folder in ("", ".", "..", "~") or folder.startswith(("/", "./", "../", "~/")) or Path(folder).is_dir()
-
-
 def check_options(options: CommandOptions, is_lines: bool, is_prompt: bool) -> None:
     """Raise RequestError if options do not go together."""
     if options.details and not options.as_json:
@@ -290,21 +238,41 @@ def check_options(options: CommandOptions, is_lines: bool, is_prompt: bool) -> N
         raise RequestError("--resume: expected a file or a pipe, and the --output to continue", "name both")
     if options.output is not None and is_prompt:
         raise RequestError("--output: expected a text, a file or a pipe; got a terminal", "name the input")
-    if is_lines and not is_prompt and options.translate_options.n_best > 1 and not options.as_json:
+    if is_lines and not is_prompt and options.request.options.n_best > 1 and not options.as_json:
         raise RequestError("--n-best: expected --json with it, because every line becomes one line", "add --json")
 
 
 def translate_text(options: CommandOptions, text: str) -> None:
+    """Translate a text. On a terminal its sentences are printed as they are translated."""
     # On the CPU, because a GPU takes seconds to start.
     with options.load_translator("cpu") as translator:
-        output = format_translation(options, options.translate(translator, text))
+        is_plain = not options.as_json and options.request.options.n_best == 1
+        if is_plain and options.output is None and sys.stdout.isatty():
+            print_sentences(options, translator.stream_request(text, options.request))
+        else:
+            (translation,) = translator.translate_request([text], options.request)
+            write_translation(options, format_translation(options, translation))
+    if LIKE_A_FILE.fullmatch(text):
+        print(f"warning: there is no file {text}; its name was translated", file=sys.stderr)
+
+
+def print_sentences(options: CommandOptions, parts: Iterable[TranslationPart]) -> None:
+    """Print the parts of a translation as they come, and its warnings at the end."""
+    for part in parts:
+        if part.translation is None:
+            print(part.text, end="", flush=True)
+        else:
+            print()
+            format_translation(options, part.translation)
+
+
+def write_translation(options: CommandOptions, output: str) -> None:
+    """Print the translation of a text, or write it to the output file."""
     if options.output is None:
         print(output)
     else:
         with files.atomic_write(options.output) as file:
             file.write(f"{output}\n".encode())
-    if LIKE_A_FILE.fullmatch(text):
-        print(f"warning: there is no file {text}; its name was translated", file=sys.stderr)
 
 
 def format_translation(options: CommandOptions, translation: Translation) -> str:
@@ -316,19 +284,21 @@ def format_translation(options: CommandOptions, translation: Translation) -> str
     if options.as_json:
         return json.dumps(translation.to_dict(details=True), ensure_ascii=False)
     for match in translation.matches:
-        if match.score < 1 or options.translate_options.prefix:
+        if match.score < 1 or options.request.options.prefix:
             print(f"memory {match.score:.0%}: {match.source} → {match.target}", file=sys.stderr)
-    if options.translate_options.n_best > 1:
+    if options.request.options.n_best > 1:
         return "\n".join(f"{each.score:.3f}\t{each.text}" for each in translation.n_best)
     return translation.text
 
 
 def show_alternatives(options: CommandOptions, text: str, count: int) -> None:
     """Print words that may come next after the prefix, each with its score and the whole translation."""
-    prefix = options.translate_options.prefix
+    prefix = options.request.options.prefix
     with options.load_translator("cpu") as translator:
-        normalised = translator.direction(text, options.source, options.target).tokenizer.normalise(prefix)
-        for each in translator.alternatives(text, prefix, count, options.source, options.target):
+        normalised = translator.direction(text, options.request.source, options.request.target).tokenizer.normalise(
+            prefix
+        )
+        for each in translator.alternatives(text, prefix, count, options.request.source, options.request.target):
             word = next_word(each, normalised)
             if options.as_json:
                 print(json.dumps({"prefix": prefix, "next": word} | each.to_dict(), ensure_ascii=False))
@@ -355,7 +325,8 @@ def run_prompt(options: CommandOptions) -> None:
         while True:
             try:
                 text = input("> " if sys.stdout.isatty() else "")
-                print(format_translation(options, options.translate(translator, text)), flush=True)
+                (translation,) = translator.translate_request([text], options.request)
+                print(format_translation(options, translation), flush=True)
             except SixfoldError as error:
                 print(f"error: {error}", file=sys.stderr)
             except (EOFError, KeyboardInterrupt):
@@ -371,10 +342,7 @@ def translate_file(options: CommandOptions, path: Path) -> None:
         size = file_size(descriptor)
         partial = partial_output(options, path, size) if options.output is not None else None
         translator = options.load_translator("auto")
-        lines = LineTranslator(
-            translator, options.source, options.target, options.translate_options, options.glossary, options.memory
-        )
-        lines.name = display_name(path)
+        lines = LineTranslator(translator, options.request, display_name(path))
         job = TranslationJob(lines, options.as_json, options.details, options.strict)
         is_shown = sys.stderr.isatty() and (partial is not None or not sys.stdout.isatty())
         output = partial.writing() if partial else nullcontext(sys.stdout.buffer)
@@ -395,7 +363,7 @@ def translate_file(options: CommandOptions, path: Path) -> None:
 
 def translate_document_file(options: CommandOptions, path: Path, form: str) -> None:
     """Translate a document. It is read as a whole, because its parts may depend on each other."""
-    if options.as_json or options.resume or options.translate_options.n_best > 1 or options.translate_options.prefix:
+    if options.as_json or options.resume or options.request.options.n_best > 1 or options.request.options.prefix:
         raise RequestError(
             f"{path}: a document of the format {form}: expected none of --json, --resume, --n-best and --prefix",
             "--format text translates its lines",
@@ -407,10 +375,9 @@ def translate_document_file(options: CommandOptions, path: Path, form: str) -> N
         if form != BINARY_FORMAT:
             check_utf8(data[:SAMPLE_BYTES], display_name(path))
         translator = stack.enter_context(options.load_translator("auto"))
-        translated, report = translate_document(
-            translator, data, form, options.source, options.target, options.translate_options,
-            path.name if path != STDIN else "input", options.glossary, options.memory, options.columns,
-        )  # fmt: skip
+        parts = read_parts(data, form, path.name if path != STDIN else "input", options.columns)
+        with sentence_progress(sys.stderr.isatty()) as show:
+            translated, report = translate_read_document(translator, parts, data, options.request, show)
     occurrences: dict[str, NoticeCount] = {}
     for line, notice in report.notices:
         add_notice_count(occurrences, notice.kind, NoticeCount(1, f"{display_name(path)}:{line}", notice.message))
@@ -426,34 +393,6 @@ def translate_document_file(options: CommandOptions, path: Path, form: str) -> N
         print(f"warning: {warning}", file=sys.stderr)
 
 
-def display_name(path: Path) -> str:
-    """Return the name of an input for messages."""
-    return str(path) if path != STDIN else "standard input"
-
-
-def read_all(descriptor: int) -> bytes:
-    with os.fdopen(os.dup(descriptor), "rb") as file:
-        return file.read()
-
-
-def open_input(path: Path, stack: ExitStack, is_binary: bool = False) -> int:
-    """Return the descriptor of a file or of standard input, or raise DataError.
-
-    The beginning of a file is checked to be UTF-8. Standard input is checked by its reader.
-    """
-    if path == STDIN:
-        if sys.stdin is None:
-            raise DataError("input: standard input is closed", "name a file")
-        return sys.stdin.fileno()
-    try:
-        file = stack.enter_context(path.open("rb", buffering=0))
-        if path.is_file() and not is_binary:
-            check_utf8(os.pread(file.fileno(), SAMPLE_BYTES, 0), str(path))
-        return file.fileno()
-    except OSError as error:
-        raise DataError(f"{path}: {error.strerror}") from None
-
-
 def partial_output(options: CommandOptions, path: Path, size: int | None) -> PartialOutput:
     """Return the output file, after checking what an earlier run has left of it."""
     assert options.output is not None
@@ -462,10 +401,7 @@ def partial_output(options: CommandOptions, path: Path, size: int | None) -> Par
     # Without device and threads: the work may continue on another machine.
     origin = {
         "model": [modelfile.load(model, verify=False).checksum for model in options.models],
-        "input": path.name, "bytes": size, "from": options.source, "to": options.target,
-        **asdict(options.translate_options),
+        "input": path.name, "bytes": size, **options.request.settings(),
         "compute": options.compute, "json": options.as_json, "details": options.details,
-        "glossary": [list(term) for term in options.glossary.terms] if options.glossary else None,
-        "memory": options.memory.digest() if options.memory else None,
     }  # fmt: skip
     return PartialOutput(options.output, origin, options.resume)

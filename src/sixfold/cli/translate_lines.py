@@ -252,3 +252,21 @@ def progress(size: int | None, is_shown: bool, with_rate: bool = False) -> Itera
             bar.update(task, advance=size, lines=done, rate=rate)
 
         yield advance
+
+
+@contextmanager
+def sentence_progress(is_shown: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """Show a bar with the remaining time for the sentences of a document.
+
+    The yielded function sets it to a number of sentences of a total. It is None if nothing is shown.
+    """
+    if not is_shown:
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    count = TextColumn("translating: {task.completed:,} of {task.total:,} sentences")
+    with Progress(count, BarColumn(), TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("translate", total=0)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -30,9 +30,8 @@ def translate_shards(options: CommandOptions, shards: Sequence[Path], workers: s
     job = ShardJob(shards, out)
     worker_options = WorkerOptions(
         job.out, tuple((model.resolve(), modelfile.load(model, verify=False).checksum) for model in options.models),
-        options.source, options.target, options.translate_options, options.compute, options.device or "auto",
-        options.glossary, options.memory,
-        field, frozenset(each.name for each in shards if each.suffix.lower() == RECORD_SUFFIX and options.form is None),
+        options.request, options.compute, options.device or "auto", field,
+        frozenset(each.name for each in shards if each.suffix.lower() == RECORD_SUFFIX and options.form is None),
         options.strict,
     )  # fmt: skip
     summary, start = JobSummary(), time.perf_counter()
@@ -59,7 +58,7 @@ def check_shards(options: CommandOptions, shards: Sequence[Path], workers: str |
         raise ConfigError(f"--workers: expected ray or nothing; got {workers!r}")
     if options.output is None:
         raise RequestError("--output: expected a folder for the translations of several files", "name it")
-    if options.as_json or options.details or options.columns or options.translate_options.n_best > 1:
+    if options.as_json or options.details or options.columns or options.request.options.n_best > 1:
         raise RequestError(
             "several files: expected none of --json, --details, --n-best and --columns",
             "lines of .jsonl files are written as JSON anyway; translate a table by itself",
