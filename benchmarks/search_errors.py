@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 from sixfold import Translator
 from sixfold.decoding.options import SearchOptions
 from sixfold.evaluation.scores import score
-from sixfold.translation.decode import best_hypotheses
 from sixfold.translation.direction import Direction
+from sixfold.translation.searches import best_hypotheses
 
 SETS = ("flores-dev", "wmt17", "tatoeba", "lctt", "mdn", "written")
 DIRECTIONS = (("zh", "en"), ("en", "zh"))

@@ -42,7 +42,7 @@ def prepare(args: argparse.Namespace) -> tuple[ExampleSet, Tokenizer, tuple[DevS
     dev = dev or DevSplit(preparation, cleaned, config, sources.languages).sets(of_each_corpus=False)
     excluded = {source for dev_set in dev for source in dev_set.sources}
     settings = with_tags(config.tokenizer, sources, config.data.both_ways)
-    tokenizer = preparation.learn_tokenizer(cleaned, excluded, settings)
+    tokenizer, _ = preparation.learn_tokenizer(cleaned, excluded, settings, ("", ""))
     store = preparation.tokenize(
         cleaned, tokenizer, excluded, task.columns[:1], config.data.max_tokens, has_dev_files=bool(sources.dev)
     )

@@ -23,7 +23,7 @@ from pathlib import Path
 from sixfold.text.tokenizer import span_tokens
 
 Pair = tuple[str, str]  # Chinese, English
-SPANS = 8  # of each kind, as recipes/zh-en-teacher.toml has them
+SPANS = 8  # of each kind, as recipes/zh-en-first.toml has them
 GENERAL = (
     "written", "tatoeba", "phrases", "commonvoice", "wiki_core", "wikinews", "wiki_en", "textbooks", "wiki_zh_core",
     "wiki_zh", "xcopa", "storybooks", "tico19", "cdda",

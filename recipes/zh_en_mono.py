@@ -1,13 +1,13 @@
-"""Monolingual text for the Chinese ↔ English student: parts for its teacher to translate, and pairs of the results.
+"""Monolingual text for the Chinese ↔ English model: parts for its first rung to translate, and pairs of the results.
 
-    python recipes/zh_en_mono.py parts DATA --language en --corpora openstax gum --parts 5 --out WORK/translated
+    python recipes/zh_en_mono.py parts DATA --language en --corpora openstax --spoken gum --out WORK/translated
     python recipes/zh_en_mono.py pairs WORK/translated --language en --part 0
 
 `parts` writes original.en.0, original.en.1, … with the lines of the corpora in turn, so that each part begins with the
-first corpora. It leaves out lines of training pairs, repeated lines, and very short or long ones. `pairs` reads
-original.en.0 and translated.en.0 and writes from-en.0.tsv: Chinese, a tab, English. Of an incomplete translation
-(translated.en.0.partial) it uses the lines that exist. It leaves out translations that repeat themselves and those that
-are far too long or short.
+first corpora, and a last part (original.en.5) with the lines of the spoken corpora. It leaves out lines of training
+pairs, repeated lines, and very short or long ones. `pairs` reads original.en.0 and translated.en.0 and writes
+from-en.0.tsv: Chinese, a tab, English. Of an incomplete translation (translated.en.0.partial) it uses the lines that
+exist. It leaves out translations that repeat themselves and those that are far too long or short.
 """
 
 from __future__ import annotations
@@ -32,25 +32,37 @@ def read_lines(path: Path) -> Iterator[str]:
         yield from (" ".join(line.split()) for line in file)
 
 
-def write_parts(data: Path, language: str, corpora: Sequence[str], count: int, out: Path, limit: int) -> None:
-    """Write the lines to translate to `count` parts in turn: at most `limit` lines, or all of them for 0."""
+def read_training_lines(data: Path, language: str) -> set[str]:
+    """Return the lines of one language of the training pairs that were made from monolingual text."""
     side = ("zh", "en").index(language)
-    seen = set()
+    lines = set()
     for name in TRAINING_CORPORA:
         with lzma.open(data / "train" / f"{name}.tsv.xz", "rt", encoding="utf-8", newline="\n") as file:
-            seen |= {" ".join(line.rstrip("\n").split("\t")[side].split()) for line in file}
+            lines |= {" ".join(line.rstrip("\n").split("\t")[side].split()) for line in file}
+    return lines
+
+
+def choose_lines(data: Path, language: str, corpora: Sequence[str], seen: set[str]) -> list[str]:
+    """Return the lines of these corpora that are neither in `seen` nor very short or long, and add them to `seen`."""
     shortest, longest = LENGTHS[language]
     chosen: list[str] = []
     for line in chain.from_iterable(read_lines(data / "mono" / f"{name}.{language}.xz") for name in corpora):
         if shortest <= len(line) <= longest and line not in seen:
             seen.add(line)
             chosen.append(line)
-    chosen = chosen[: limit or None]
-    out.mkdir(parents=True, exist_ok=True)
-    for part in range(count):
-        text = "".join(f"{line}\n" for line in chosen[part::count])
-        (out / f"original.{language}.{part}").write_text(text, encoding="utf-8", newline="\n")
-    print(f"{language}: {len(chosen):,} lines in {count} parts")
+    return chosen
+
+
+def write_parts(args: argparse.Namespace) -> None:
+    """Write the lines to translate to parts in turn, and those of the spoken corpora to one more part."""
+    seen = read_training_lines(args.folder, args.language)
+    spoken = choose_lines(args.folder, args.language, args.spoken, seen)[: args.lines or None]
+    chosen = choose_lines(args.folder, args.language, args.corpora, seen)[: args.lines or None]
+    args.out.mkdir(parents=True, exist_ok=True)
+    for number, lines in enumerate([*(chosen[part :: args.parts] for part in range(args.parts)), spoken]):
+        text = "".join(f"{line}\n" for line in lines)
+        (args.out / f"original.{args.language}.{number}").write_text(text, encoding="utf-8", newline="\n")
+    print(f"{args.language}: {len(chosen):,} lines in {args.parts} parts, {len(spoken):,} spoken lines in one")
 
 
 def is_fair(original: str, translation: str, language: str) -> bool:
@@ -87,11 +99,12 @@ def main() -> None:
     pairs.add_argument("--part", type=int, required=True)
     parts.add_argument("--parts", type=int, default=5)
     parts.add_argument("--corpora", nargs="+", required=True)
+    parts.add_argument("--spoken", nargs="+", required=True)
     parts.add_argument("--out", type=Path, required=True)
-    parts.add_argument("--lines", type=int, default=0, help="maximum; 0: all")
+    parts.add_argument("--lines", type=int, default=0, help="of the corpora and of the spoken ones, at most; 0: all")
     args = parser.parse_args()
     if args.command == "parts":
-        write_parts(args.folder, args.language, args.corpora, args.parts, args.out, args.lines)
+        write_parts(args)
     else:
         write_pairs(args.folder, args.language, args.part)
 

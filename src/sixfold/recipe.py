@@ -68,13 +68,13 @@ def load(path: Path) -> Recipe:
     """Read a TOML file: the sections of a Config, [[corpus]], [[dev]] and [[test]] tables, and names of other files.
 
     `start` and `tokenizer_of` name model files in the data folder. `corpora` names another TOML file, relative to this
-    one, whose [[corpus]] tables come before those of this file.
+    one, whose [[corpus]] tables come before those of this file; a table here for the same files replaces one there.
     """
     tree = read_toml(path)
     shared = _pop_file_name(tree, "corpora", path)
     corpus, dev, test = (_corpora(tree.pop(name, []), f"{path}: {name}") for name in ("corpus", "dev", "test"))
     if shared:
-        corpus = (*_load_shared_corpora(path.parent / shared), *corpus)
+        corpus = _join_corpora(_load_shared_corpora(path.parent / shared), corpus)
     for name, sets in (("dev", dev), ("test", test)):
         for each in sets:
             require((each.way, each.tag) == ("both", ""), f"{path}: {name}", "neither way nor tag", each.files[0])
@@ -121,6 +121,14 @@ def _load_shared_corpora(path: Path) -> tuple[CorpusConfig, ...]:
     if tree:
         raise ConfigError(f"{path}: expected only [[corpus]] tables; got {', '.join(tree)}", "move it to the recipe")
     return corpora
+
+
+def _join_corpora(shared: Sequence[CorpusConfig], own: Sequence[CorpusConfig]) -> tuple[CorpusConfig, ...]:
+    """Return the shared corpora and then the recipe's own; of two for the same files, only the recipe's own."""
+    own_of = {corpus.files: corpus for corpus in own}
+    shared_files = {corpus.files for corpus in shared}
+    replaced = (own_of.get(corpus.files, corpus) for corpus in shared)
+    return (*replaced, *(corpus for corpus in own if corpus.files not in shared_files))
 
 
 def _corpora(tables: Any, where: str) -> tuple[CorpusConfig, ...]:

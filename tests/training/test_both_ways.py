@@ -296,6 +296,16 @@ def test_a_student_learns_with_the_tokeniser_of_its_teacher(student, trained, ca
     assert "6 steps instead of 5" in more.out + more.err
 
 
+def test_a_corpus_of_the_recipe_replaces_the_shared_one_for_the_same_files(student):
+    (student.parent / "shared" / "toy.toml").write_text(
+        '[[corpus]]\nfiles = ["toy.zh", "toy.en"]\nway = "back"\n[[corpus]]\nfiles = ["more.tsv"]\n', encoding="utf-8"
+    )
+    student.write_text(STUDENT + '[[corpus]]\nfiles = ["toy.zh", "toy.en"]\nweight = 2.0\n', encoding="utf-8")
+    corpora = recipe.load(student).corpus
+    assert [corpus.files for corpus in corpora] == [("toy.zh", "toy.en"), ("more.tsv",), ("extra.tsv",)]
+    assert (corpora[0].weight, corpora[0].way) == (2.0, "both")
+
+
 def test_a_tag_is_put_before_the_sources_of_its_direction_only(student, tmp_path):
     inputs = inputs_of(student, tmp_path)
     en, zh, bt = map(inputs.tokenizer.tag, ("en", "zh", "bt"))

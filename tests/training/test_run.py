@@ -21,6 +21,7 @@ from sixfold.data import corpus
 from sixfold.reports.run_record import read_runs as read_records
 from sixfold.tasks.loss import TokenLoss
 from sixfold.tasks.translation import TranslationValidator
+from sixfold.text import language_profiles
 from sixfold.training import checkpoint, loop
 from sixfold.training.checkpoint import Progress
 from sixfold.training.run_folder import claim
@@ -63,6 +64,25 @@ def test_two_files_become_one_model_file(command, pairs, capsys):
     assert {"model.safetensors", "config.toml", "metrics.jsonl", "tensorboard", "checkpoints", "run.json"} <= kept
     steps = sorted(path.name for path in (pairs / "run" / "checkpoints").iterdir())
     assert steps == [f"step-{step:09}.safetensors" for step in (10, 15, 20)]  # the last three
+
+
+def test_profiles_of_both_languages_are_learnt_and_kept_by_a_longer_run_and_by_fine_tuning(
+    command, pairs, capsys, monkeypatch
+):
+    monkeypatch.setattr(language_profiles, "MIN_LETTERS", 1000)  # a toy corpus is shorter than real ones
+    run(command(steps=5), capsys)
+    profiles = modelfile.load(pairs / "run/model.safetensors").profiles
+    assert set(profiles) == {"zh", "en"}
+    assert profiles["zh"].scripts == ("Han",)
+    assert profiles["en"].log_odds("the cat sees the dog") > profiles["en"].log_odds("der Hund läuft schnell")
+    for path in (pairs / "run/data").glob("profiles-*.json"):
+        path.unlink()  # as in a run that an older version began
+    run(command(steps=6), capsys)
+    assert modelfile.load(pairs / "run/model.safetensors").profiles == profiles
+    files = [str(pairs / "train.zh"), str(pairs / "train.en")]
+    finetune = ["finetune", str(pairs / "run/model.safetensors"), *files, "--set", "training.steps=1"]
+    run([*finetune, "--out", str(pairs / "tuned")], capsys)
+    assert modelfile.load(pairs / "tuned/model.safetensors").profiles == profiles
 
 
 def test_a_model_learns_from_the_command_line(command, capsys):

@@ -15,7 +15,8 @@ import numpy as np
 from sixfold.config import DataConfig, Filter
 from sixfold.data.corpus import Corpus, Pair
 from sixfold.errors import DataError
-from sixfold.text.languages import LETTERS, SCRIPTS, chinese_variant, count_characters, letters, weighted_length
+from sixfold.text.chinese import chinese_variant
+from sixfold.text.languages import LETTERS, SCRIPTS, count_characters, letters, weighted_length
 
 PAIRS_PER_CHUNK = 10_000  # that are checked for duplicates at once
 EXAMPLES = 3  # of each filter

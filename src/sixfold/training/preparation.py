@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -10,14 +11,17 @@ from pathlib import Path
 from sixfold import files
 from sixfold.config import TokenizerConfig
 from sixfold.data import cleaned, store
-from sixfold.data.cleaned import CleanedCorpora, RecordReader, key_of
+from sixfold.data.cleaned import CleanedCorpora, Record, RecordReader, key_of
 from sixfold.data.cleaning import how_to_disable
 from sixfold.data.corpus import Corpus
 from sixfold.data.store import TokenStore
 from sixfold.errors import DataError
+from sixfold.text.language_profiles import LanguageProfile, ProfileLearner, profiles_from_json, profiles_to_json
 from sixfold.text.learn import train_tokenizer
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.training.display import Display
+
+Profiles = Mapping[str, LanguageProfile]
 
 
 @dataclass(frozen=True)
@@ -49,24 +53,40 @@ class Preparation:
             )
         return kept
 
-    def learn_tokenizer(self, kept: CleanedCorpora, excluded: set[str], config: TokenizerConfig) -> Tokenizer:
-        """Learn a tokeniser from all columns of the records, except those with a text of a dev or test set."""
-        path = self.folder / f"tokenizer-{key_of(kept.key, repr(config), sorted(excluded))}.json"
-        if not path.exists():
+    def learn_tokenizer(
+        self, kept: CleanedCorpora, excluded: set[str], config: TokenizerConfig, languages: Sequence[str]
+    ) -> tuple[Tokenizer, Profiles]:
+        """Learn a tokeniser and the profiles of the languages from all columns of the records, in one pass.
+
+        Records with a text of a dev or test set are left out. `languages` are those of the columns.
+        """
+        key = key_of(kept.key, repr(config), sorted(excluded))
+        path, profiles_path = self.folder / f"tokenizer-{key}.json", self.folder / f"profiles-{key}.json"
+        if not path.exists() or not profiles_path.exists():
+            learner = ProfileLearner(languages)
             with self.display.reading("learning a tokeniser", self.size) as advance:
-                records = (record for record in kept.records(advance) if excluded.isdisjoint(record[1:]))
-                texts: Iterator[str] = (text for record in records for text in record[1:])
-                first = next(texts, None)
-                if first is None:
-                    raise DataError("corpus: every pair is in the dev or test sets", "name other sets with --dev")
-                learned = train_tokenizer(chain([first], texts), config)
-            if learned.character_map:
-                self.display.say(
-                    f"{len(learned.character_map):,} characters are read as their simplified or plain forms"
-                )
-            with files.atomic_write(path) as file:
-                file.write(learned.to_json().encode())
-        return Tokenizer.load(path)
+                unseen = (record for record in kept.records(advance) if excluded.isdisjoint(record[1:]))
+                records = learner.watch(unseen)
+                if path.exists():  # a run that an older version began has no profiles
+                    deque(records, maxlen=0)
+                else:
+                    self._write_tokenizer(path, records, config)
+                profiles = learner.profiles()
+            with files.atomic_write(profiles_path) as file:
+                file.write(profiles_to_json(profiles).encode())
+        return Tokenizer.load(path), profiles_from_json(profiles_path.read_text(encoding="utf-8"))
+
+    def _write_tokenizer(self, path: Path, records: Iterator[Record], config: TokenizerConfig) -> None:
+        """Learn a tokeniser from all columns of records, and write it to a file."""
+        texts = (text for record in records for text in record[1:])
+        first = next(texts, None)
+        if first is None:
+            raise DataError("corpus: every pair is in the dev or test sets", "name other sets with --dev")
+        learned = train_tokenizer(chain([first], texts), config)
+        if learned.character_map:
+            self.display.say(f"{len(learned.character_map):,} characters are read as their simplified or plain forms")
+        with files.atomic_write(path) as file:
+            file.write(learned.to_json().encode())
 
     def tokenize(
         self,

@@ -238,7 +238,8 @@ def finish(session: TrainingSession, shortlist: ShortlistLearner | None) -> dict
             display.say(line)
     if shortlist is not None:
         path = session.out / "model.safetensors"
-        modelfile.save(path, best.config, best.weights(), best.tokenizer, card, shortlist=shortlist.result(display))
+        lists = shortlist.result(display)
+        modelfile.save(path, best.config, best.weights(), best.tokenizer, card, shortlist=lists, profiles=best.profiles)
     return scores
 
 

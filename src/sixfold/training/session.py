@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from sixfold.model.transformer import build, load_model, weights_of
 from sixfold.modelfile import ModelFile
 from sixfold.reports.formatting import format_duration
 from sixfold.tasks.task import Batch, Task
+from sixfold.text.language_profiles import LanguageProfile
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.training import checkpoint, defaults
 from sixfold.training.checkpoint import Progress
@@ -48,6 +49,7 @@ class TrainingInputs:
     final_sets: Sequence[Any]  # the dev and test sets that the finished model is scored on
     start: ModelFile | None = None  # the model that is fine-tuned
     preset: str = ""  # that the settings started from
+    profiles: Mapping[str, LanguageProfile] = field(default_factory=dict)  # of its languages, for the model file
 
 
 class TrainingSession:
@@ -259,7 +261,8 @@ class TrainingSession:
         """Write the averaged weights as a model file; all processes must call this."""
         weights = {name: checkpoint.array(weight) for name, weight in self.state.kept_weights.items()}
         if self.group.is_leader:
-            modelfile.save(path, self.inputs.config, weights, self.inputs.tokenizer, self.card())
+            inputs = self.inputs
+            modelfile.save(path, inputs.config, weights, inputs.tokenizer, self.card(), profiles=inputs.profiles)
 
     def card(self) -> dict[str, Any]:
         """Return what the model file says about the model."""

@@ -220,7 +220,10 @@ def prepare_inputs(
         dev, tests = (tuple(way for dev_set in sets for way in dev_set.both_ways()) for sets in (dev, tests))
     excluded = {source for dev_set in (*dev, *tests) for source in dev_set.sources}
     owner = models.tokenizer_owner
-    tokenizer = tokenizer_of(owner) if owner else preparation.learn_tokenizer(kept, excluded, config.tokenizer)
+    if owner is not None:
+        tokenizer, profiles = tokenizer_of(owner), owner.profiles
+    else:
+        tokenizer, profiles = preparation.learn_tokenizer(kept, excluded, config.tokenizer, sources.languages)
     # Both ways, a source of a dev set may be the target of a pair.
     excluded_columns = task.columns if config.data.both_ways else task.columns[:1]
     store = preparation.tokenize(
@@ -238,7 +241,7 @@ def prepare_inputs(
     preset = "" if start else defaults.preset_name(recipe.settings, len(kept), device.type)
     task = task_of(config, sources.languages, device)
     validated = [dev_set.first(config.data.dev_pairs) for dev_set in dev]
-    return TrainingInputs(config, task, examples, tokenizer, validated, (*dev, *tests), start, preset)
+    return TrainingInputs(config, task, examples, tokenizer, validated, (*dev, *tests), start, preset, profiles)
 
 
 def new_config(recipe: Recipe, models: RecipeModels, pairs: int, device: torch.device) -> Config:
