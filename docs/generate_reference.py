@@ -676,6 +676,9 @@ alignment[].source: the word of the source that it comes from
 alignment[].weight: share of the attention that went there
 sentences[].source: a part of the source that was translated by itself
 sentences[].target: what it became
+sentences[].tokens: tokens of the source and of the translation
+sentences[].milliseconds: time of decoding: its share in the time of its batch
+sentences[].cached: true if a server had its translation already
 """
 COMPARISON = """
 systems: names of the systems, in order
@@ -1104,8 +1107,11 @@ METADATA = {
     " unknown setting of the model is an error, because it changes what the weights mean.",
     "tokenizer": "The tokeniser as JSON; empty for a model that takes ids only.",
     "card": "The card as JSON; see below.",
+    "profiles": "Optional: for each language, as JSON, its frequent letter sequences with their costs, and what"
+    " letters of new text cost, so that texts in it are detected. A profile of another version is ignored.",
     "checksum": "SHA-256 of the header and of all tensor data.",
 }
+OPTIONAL_METADATA = {"profiles"}
 CARD = {
     "languages": "Language codes: `source` and `target`.",
     "name": "Name of the model.",
@@ -1117,6 +1123,7 @@ CARD = {
     "step": "Step of the weights that were kept.",
     "validations": "Scores of each validation of the last run.",
     "scores": "BLEU and chrF of each dev or test set, with the signatures of sacreBLEU.",
+    "scores_before": "The same of the model that the last run started from.",
     "cost": "Device and hours.",
     "rungs": "Runs that led to it, one after another.",
     "failures": "What it gets wrong.",
@@ -1136,9 +1143,10 @@ def model_file_page() -> str:
     metadata = header.pop("__metadata__")
     card = json.loads(metadata["card"])
     for name, stored, described in (("metadata", metadata, METADATA), ("card", card, CARD)):
-        if stored.keys() != described.keys():
+        if stored.keys() | OPTIONAL_METADATA != described.keys() | OPTIONAL_METADATA:
             raise SystemExit(f"{name}: in the file {sorted(stored)}; described {sorted(described)}")
-    shown = {key: value if len(value) < 40 else f"{value[:24]}…" for key, value in metadata.items()}
+    shown = dict.fromkeys(OPTIONAL_METADATA, "-")
+    shown |= {key: value if len(value) < 40 else f"{value[:24]}…" for key, value in metadata.items()}
     rows: dict[str, list[str]] = {}
     for name, entry in header.items():
         general = ".".join("N" if part.isdigit() else part for part in name.split("."))

@@ -110,4 +110,4 @@ def test_its_commands_and_its_python_do_what_they_say(tmp_path, tmp_path_factory
     shutil.rmtree(folder / "toy-run")
     monkeypatch.chdir(folder)
     run_python("README.md")
-    assert capsys.readouterr().out.startswith("Machine Learning is fun -")
+    assert capsys.readouterr().out.startswith("Machine learning is fun -")
