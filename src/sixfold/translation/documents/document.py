@@ -23,13 +23,29 @@ from sixfold.translation.documents.placement import UnitTranslation
 from sixfold.translation.documents.units import Span, Unit, UnreadableError
 
 Parse = Callable[[str], list[Unit]]
+Structure = Callable[[str], object]
+
+
+def _no_structure(_text: str) -> object:
+    return None
+
+
+def _without_language(text: str, _target: str) -> str:
+    return text
 
 
 class Format(NamedTuple):
-    """A function that finds the units of prose, and the suffixes of files of the format."""
+    """What is known about a format of documents.
+
+    `structure` reads a document with a parser that `parse` does not use, and returns what a translation must leave as it
+    is. It raises UnreadableError for a document that does not have the format. `set_language` writes the target
+    language into a translated document, where the format has a place for it.
+    """
 
     parse: Parse
     suffixes: tuple[str, ...]
+    structure: Structure = _no_structure
+    set_language: Callable[[str, str], str] = _without_language
 
 
 FORMATS: Mapping[str, Format] = {
@@ -57,6 +73,7 @@ class Document:
     text: str
     units: tuple[Unit, ...]
     bom: bytes = b""
+    form: str = ""  # a key of FORMATS
 
     @classmethod
     def read(cls, data: bytes, form: str, name: str = "document", columns: Sequence[str | int] = ()) -> Document:
@@ -82,7 +99,7 @@ class Document:
         except UnreadableError as error:
             where = name if error.line is None else f"{name}:{error.line}"
             raise DataError(f"{where}: {error.message}", error.hint) from None
-        return cls(text, tuple(sorted(units, key=lambda unit: (unit.span[0], -unit.span[1]))), bom)
+        return cls(text, tuple(sorted(units, key=lambda unit: (unit.span[0], -unit.span[1]))), bom, form)
 
     def line_of(self, position: int) -> int:
         """Return the number of the line, from 1, that a position of the text is in."""

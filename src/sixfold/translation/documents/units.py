@@ -65,6 +65,7 @@ class Unit:
     escape: Callable[[str], str] = str
     around: tuple[str, str] = ("", "")  # written before and after the translation
     covered: bool = False  # all of its text must be inside pairs of marks, as in the runs of DOCX
+    review: tuple[Span, str] | None = None  # for a translation with warnings: what replaces a span outside the unit
     flanking: bool = False  # whether a mark opens or closes depends on the characters beside it, as in Markdown
 
     def all_atoms(self) -> list[Atom]:
