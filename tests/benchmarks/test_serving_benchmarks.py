@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from event_loops import run_async
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))  # at the end: its `training` hides nothing
 
@@ -56,7 +57,7 @@ def test_failures_are_counted_and_give_no_latency():
             port = server.sockets[0].getsockname()[1]
             return await asyncio.to_thread(load, port, ["a", "b", "c", "d", "e"], 1)
 
-    throughput = asyncio.run(main())
+    throughput = run_async(main())
     assert len(throughput.samples.seconds) == 2
     assert throughput.samples.failures == {"503": 2, "IncompleteReadError": 1}
     assert throughput.samples.summary()["failures"] == {"503": 2, "IncompleteReadError": 1}

@@ -5,6 +5,7 @@ import json
 
 import pytest
 import schemathesis
+from event_loops import run_async
 from hypothesis import HealthCheck, given, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
@@ -170,7 +171,7 @@ def test_a_silent_stream_has_comments_that_keep_its_connection_open():
     async def collect():
         return [each async for each in with_keep_alive(slow(), seconds=0.1)]
 
-    first, *comments, last = asyncio.run(collect())
+    first, *comments, last = run_async(collect())
     assert (first, last) == (b"first", b"last")
     assert comments
     assert set(comments) == {b": keep-alive\n\n"}
@@ -184,6 +185,6 @@ def test_a_model_file_that_cannot_be_read_is_not_named_in_an_event():
     async def collect():
         return [each async for each in with_error_event(failing())]
 
-    _, error = asyncio.run(collect())
+    _, error = run_async(collect())
     assert b"secret" not in error
     assert b"the model's file was changed" in error

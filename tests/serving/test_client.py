@@ -6,6 +6,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import httpx
 import pytest
+from event_loops import run_async
 from small_servers import Server
 from small_translators import distinct_sentences
 
@@ -53,7 +54,7 @@ def test_the_same_awaited(server):
             alternatives = await client.alternatives("我爱猫", "I", 2, "zh", "en")
             return [each.text for each in translations], score.text, len(alternatives), await client.directions()
 
-    assert asyncio.run(translate()) == (
+    assert run_async(translate()) == (
         ["I love cats", "I love dogs", "I love water", "I love books"], "I love cats", 2, [("zh", "en"), ("en", "zh")],
     )  # fmt: skip
 

@@ -5,6 +5,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from event_loops import run_async
 from growth import assert_linear, nested, repeated
 from small_servers import multipart
 from starlette.testclient import TestClient
@@ -187,7 +188,7 @@ def test_the_cache_counts_all_that_it_holds(models):
         await service.close()
         return entries, size
 
-    entries, size = asyncio.run(main())
+    entries, size = run_async(main())
     assert len(entries) == 20
     assert all(isinstance(key, bytes) and len(key) == 32 for key in entries)
     needed = sum(size_in_bytes(value) + sys.getsizeof(key) for key, (value, _) in entries.items())
@@ -212,7 +213,7 @@ def test_the_size_of_a_result_grows_with_all_of_its_parts(models):
         await service.close()
         return sizes
 
-    plain, several, detailed, long = asyncio.run(main())
+    plain, several, detailed, long = run_async(main())
     assert 0 < plain < several < detailed < long
 
 
@@ -232,7 +233,7 @@ def test_a_long_queue_is_worked_off_in_time_in_proportion_to_it():
         assert queue.sentences == queue.tokens == 0
         await queue.close()
 
-    assert_linear(lambda count: asyncio.run(drain(count)), lambda size: size // 20, largest=100_000)
+    assert_linear(lambda count: run_async(drain(count)), lambda size: size // 20, largest=100_000)
 
 
 def test_results_are_cached_under_all_that_they_depend_on():

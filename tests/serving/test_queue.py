@@ -7,6 +7,7 @@ from collections import Counter
 from contextlib import asynccontextmanager
 
 import pytest
+from event_loops import run_async
 from small_servers import multipart
 from starlette.testclient import TestClient
 
@@ -31,21 +32,29 @@ def sentences(name, count):
 
 
 class Decoder:
-    """Records batches. Each waits until it is let through, so that a test decides what is in the queue meanwhile."""
+    """Records batches. Each waits until it is let through, so that a test decides what is in the queue meanwhile.
+
+    They are let through in the order in which they came.
+    """
 
     def __init__(self, is_open=False, bad=()):
         self.batches, self.bad = [], bad
-        self._gate = threading.Semaphore(10**9 if is_open else 0)
+        self._open = 10**9 if is_open else 0  # batches that may pass
+        self._changed = threading.Condition()
 
     def __call__(self, _key, batch):
-        self.batches.append([sentence.text for sentence in batch])
-        self._gate.acquire()
+        with self._changed:
+            self.batches.append([sentence.text for sentence in batch])
+            number = len(self.batches)
+            self._changed.wait_for(lambda: number <= self._open)
         if any(sentence.text in self.bad for sentence in batch):
             raise ValueError("bad sentence")
         return list(batch)
 
     def let_through(self, count):
-        self._gate.release(count)
+        with self._changed:
+            self._open += count
+            self._changed.notify_all()
 
 
 @asynccontextmanager
@@ -95,7 +104,7 @@ def test_a_short_text_waits_only_for_the_batches_that_run(client, workers):
             decoder.let_through(10**6)
             assert await long == [sentence.text for sentence in sentences("long", 5000)]
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_every_client_adds_one_sentence_before_any_adds_a_second():
@@ -112,7 +121,7 @@ def test_every_client_adds_one_sentence_before_any_adds_a_second():
         assert Counter(Counter(clients[1]).values()) == {3: 2, 4: 1}  # ten sentences of three clients
         assert set(clients[1][:3]) == set(clients[1][3:6]) == {"a", "b", "c"}
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_short_requests_share_batches_without_long_ones_and_have_a_worker_of_their_own():
@@ -129,7 +138,7 @@ def test_short_requests_share_batches_without_long_ones_and_have_a_worker_of_the
         kinds = [{text.split()[0] == "long" for text in batch} for batch in decoder.batches]
         assert all(len(kind) == 1 for kind in kinds)
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_requests_of_one_client_take_turns_too():
@@ -146,7 +155,7 @@ def test_requests_of_one_client_take_turns_too():
         names = [text.split()[0] for text in decoder.batches[1]]
         assert [names.count(name) for name in ("page", "note", "own")] == [3, 2, 5]  # Anna's two share her turns
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_a_batch_has_sentences_of_many_requests_but_of_one_key():
@@ -163,7 +172,7 @@ def test_a_batch_has_sentences_of_many_requests_but_of_one_key():
         for batch in decoder.batches[1:]:
             assert len({int(text.split()[0]) % 2 for text in batch}) == 1
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_sentences_of_a_cancelled_request_leave_the_queue():
@@ -184,7 +193,7 @@ def test_sentences_of_a_cancelled_request_leave_the_queue():
         decoded = [text for batch in decoder.batches for text in batch]
         assert sum(text.startswith("gone") for text in decoded) <= BATCH  # those of the batch that was running
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_a_batch_that_fails_is_decoded_again_sentence_by_sentence():
@@ -203,7 +212,7 @@ def test_a_batch_that_fails_is_decoded_again_sentence_by_sentence():
             assert queue.sentences == queue.tokens == 0
         assert [len(batch) for batch in decoder.batches] == [1, 4, 1, 1, 1, 1]
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_a_request_that_the_queue_has_no_space_for_is_refused_at_once():
@@ -219,7 +228,7 @@ def test_a_request_that_the_queue_has_no_space_for_is_refused_at_once():
             assert len(await alone) == 100
             assert await start(queue, "second", 1, "bert") == ["second 0"]
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_the_time_of_a_request_is_foreseen_from_what_has_its_turn_before_it():
@@ -239,7 +248,7 @@ def test_the_time_of_a_request_is_foreseen_from_what_has_its_turn_before_it():
             await asyncio.wait([long])
             assert queue.seconds_for("bert", 100) == pytest.approx(0.1)
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_the_speed_of_decoding_follows_what_was_measured_last():
@@ -273,7 +282,7 @@ def test_overload_that_can_be_foreseen_is_told_at_once_and_with_a_time(models):
         assert [each.text for each in cached] == [translation.text]
         await service.close()
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def batches_of(client):

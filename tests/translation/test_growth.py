@@ -12,13 +12,13 @@ from sixfold.errors import DataError, SixfoldError
 from sixfold.text.chinese import chinese_variant
 from sixfold.text.languages import guess_language
 from sixfold.text.sentences import cut_to_fit, split_sentences
-from sixfold.translation.documents.document import FORMATS
+from sixfold.translation.documents.formats import FORMATS
 from sixfold.translation.documents.markdown import _escape as escape_markdown
 from sixfold.translation.documents.steps import translate_document
-from sixfold.translation.documents.units import Unit
 from sixfold.translation.glossary import Glossary, Term
 from sixfold.translation.guard import find_faults
 from sixfold.translation.memory import TranslationMemory
+from sixfold.translation.protection import model_text
 from sixfold.translation.string_search import find_strings
 
 CUE = "1 --> 2\n"
@@ -302,7 +302,7 @@ READERS = {
     "splitting": split_sentences,
     "cutting": lambda text: cut_to_fit(text, lambda piece: len(piece) <= 100),
     "language": lambda text: (guess_language([text]), chinese_variant(text)),
-    "placeholders": lambda text: Unit((0, 1), text).all_atoms(),
+    "placeholders": lambda text: model_text(text, 8).target_edits(text),
     "escaping": escape_markdown,
     "glossary": lambda text: GLOSSARY.find_terms(text, "en"),
     "glossary without words": lambda text: GLOSSARY.find_terms(text, "zh"),

@@ -274,8 +274,8 @@ def test_in_a_document_only_what_has_no_markup_is_taken_from_the_memory():
     for page, expected in (
         (b"<p>one\ntwo</p><p>three one</p>", b"<p>Known &amp; so</p><p>ONE THREE</p>"),
         (b"<p>one <b>two</b></p><p>one two</p>", b"<p><b>TWO</b> ONE</p><p>Known &amp; so</p>"),
-        (b"<p>call <code>map()</code> now</p>", b"<p><code>map()</code> NOW CALL</p>"),
-        (b"<p>hello {name}</p>", b"<p>HELLO {name} </p>"),
+        (b"<p>call <code>map()</code> now</p>", b"<p>NOW <code>map()</code> CALL</p>"),
+        (b"<p>hello {name}</p>", b"<p>{name} HELLO</p>"),
     ):
         assert translate_document(Remembering(), page, "html", memory=memory)[0] == expected
     assert translate_document(Remembering(), b"<p>one two</p>", "html")[0] == b"<p>TWO ONE</p>"

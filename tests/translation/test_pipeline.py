@@ -9,7 +9,7 @@ from sixfold.translation.memory import TranslationMemory
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.pair_files import Pair
 from sixfold.translation.pipeline import PreparedText, assemble, decode, prepare
-from sixfold.translation.prepare import SourceSentence
+from sixfold.translation.prepare import source_sentence
 from sixfold.translation.request import DecodeOptions, TranslationRequest
 
 TEXT = " 我爱猫。你看书！\n\n12.5\n我爱猫。 \n"
@@ -29,7 +29,7 @@ def counted(counting):
 
 def sentence(direction, text, prefix=""):
     prefix_ids = tuple(direction.encode_target(prefix)) if prefix else ()
-    return SourceSentence(text, tuple(direction.tokenizer.encode(text)), prefix_ids)
+    return source_sentence(text, direction.tokenizer)._replace(prefix=prefix_ids)
 
 
 def run(direction, texts, request):
@@ -47,7 +47,8 @@ def test_prepare_returns_the_sentences_of_each_text_in_order(counted):
     assert texts == [["我爱猫。", "你看书！", "我爱猫。"], [], [], ["花"]]
     assert [text.layout.text for text in prepared] == [TEXT, "", "12", "花"]
     first = prepared[0].sentences[0]
-    assert first == SourceSentence("我爱猫。", tuple(counted.tokenizer.encode("我爱猫。")))
+    assert first == source_sentence("我爱猫。", counted.tokenizer)
+    assert first.ids == tuple(counted.tokenizer.encode("我爱猫。"))
     assert counted.engine.sources == []  # no step before `decode` needs the model
 
 

@@ -14,7 +14,7 @@ TEXTS = st.text(st.sampled_from("a我1 .。!\n\r\t\u2028\x0b🙂\u0301,，"), ma
 
 def prepare_one(text, max_tokens=50, splits=True):
     prepared = split_texts([text], TOKENIZER, max_tokens, splits)
-    return prepared.layouts[0], prepared.ids
+    return prepared.layouts[0], {text: sentence.ids for text, sentence in prepared.sentences.items()}
 
 
 @given(st.lists(TEXTS, max_size=4), st.booleans(), st.integers(4, 50))
@@ -23,11 +23,11 @@ def test_nothing_is_lost_and_every_sentence_fits(texts, splits, max_tokens):
     for text, layout in zip(texts, prepared.layouts, strict=True):
         assert layout.text == text
         assert "".join(line.before + "".join(map("".join, line.sentences)) for line in layout.lines) == text
-        assert all(prepared.ids[sentence] == TOKENIZER.encode(sentence) for sentence in layout.sentences())
+        assert all(prepared.sentences[text].ids == tuple(TOKENIZER.encode(text)) for text in layout.sentences())
         assert all(sentence == sentence.strip() for sentence in layout.sentences())
-    assert set(prepared.ids) >= {sentence for layout in prepared.layouts for sentence in layout.sentences()}
+    assert set(prepared.sentences) >= {sentence for layout in prepared.layouts for sentence in layout.sentences()}
     assert all(
-        len(prepared.ids[sentence]) <= max_tokens or len(sentence) == 1
+        len(prepared.sentences[sentence].ids) <= max_tokens or len(sentence) == 1
         for layout in prepared.layouts
         for sentence in layout.sentences()
     )

@@ -9,7 +9,7 @@ import pytest
 
 from sixfold import modelfile, translate_document
 from sixfold.errors import RequestError
-from sixfold.translation.documents.document import read_parts
+from sixfold.translation.documents.document import Document
 from sixfold.translation.documents.steps import translate_read_document
 from sixfold.translation.glossary import Glossary, Term
 from sixfold.translation.hops import join_links, translate_along
@@ -102,7 +102,7 @@ def test_markup_is_placed_through_both_hops(models):
     data = "<p><i>我</i>爱<b>书</b></p>\n<p>你<b>看</b>书</p>".encode()
     request = TranslationRequest("ja", "zh-Hant", pivot=True)
     with Translator([with_languages(models, "ja", "en"), models["en-zh"]], "cpu", 1, "float32") as translator:
-        written, report = translate_read_document(translator, read_parts(data, "html", "a"), data, request)
+        written, report = translate_read_document(translator, Document.read(data, "html", "a"), request)
     assert written.decode() == "<p><i>我</i>愛<b>書</b></p>\n<p>你<b>看</b>書</p>"
     assert report.notices == []
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.translation.explain import group_into_words, piece_spans
+from sixfold.translation.protection import Edit, move_span
 from sixfold.translation.result import Span
 
 VISIBLE_SPACE = "▁"
@@ -36,6 +37,17 @@ class Pieces:
         chosen, indices = slice(start, end), range(len(self))[start:end]
         words = [[piece - start for piece in word if piece in indices] for word in self.words]
         return Pieces(self.ids[chosen], self.texts[chosen], self.spans[chosen], [word for word in words if word])
+
+    def after(self, edits: Sequence[Edit], text: str) -> Pieces:
+        """Return the pieces with their spans in `text`, which edits have made of the text that they are of."""
+        if not edits:
+            return self
+        spans = [move_span(span, edits) for span in self.spans]
+        texts = [
+            text[slice(*moved)] if moved[1] - moved[0] != span[1] - span[0] else shown
+            for shown, span, moved in zip(self.texts, self.spans, spans, strict=True)
+        ]
+        return Pieces(self.ids, texts, spans, self.words)
 
 
 def pieces_of_text(tokenizer: Tokenizer, text: str, before: Sequence[int] = (), after: Sequence[int] = ()) -> Pieces:

@@ -21,7 +21,8 @@ from sixfold.text.tokenizer import Tokenizer
 from sixfold.translation.direction import Direction, collapse_whitespace, tag_of
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.pipeline import decode
-from sixfold.translation.prepare import SourceSentence, replace_surrogates
+from sixfold.translation.prepare import replace_surrogates, source_sentence
+from sixfold.translation.protection import Edit, apply_edits
 from sixfold.translation.request import DecodeOptions
 
 Array = np.ndarray
@@ -239,25 +240,30 @@ def trace_pair(direction: Direction, text: str, translation: str | None = None, 
     `off` only tells the trace which heads of the direction's model have been switched off already.
     """
     text = replace_surrogates(text).strip()
-    encoded = direction.tokenizer.encode(text)
-    if not encoded:
+    sentence = source_sentence(text, direction.tokenizer)
+    if not sentence.ids:
         raise RequestError("text: expected a sentence; got nothing", "give a sentence to look into")
-    direction.check_length("text", encoded)
+    direction.check_length("text", sentence.ids)
     tag, end = list(direction.tag), direction.engine.config.eos
-    source = pieces_of_text(direction.tokenizer, text, tag, [end])
+    read, source_edits = sentence.read.text, sentence.read.source_edits()
+    edits: Sequence[Edit]
     if translation is None:
-        (result,) = decode(
-            direction, [SourceSentence(text, tuple(encoded))], DecodeOptions(TranslateOptions(guard=False))
-        )
+        (result,) = decode(direction, [sentence], DecodeOptions(TranslateOptions(guard=False)))
+        if result.insertion is not None:
+            read, source_edits = result.insertion.read, [*result.insertion.source_edits]
         ids = result.hypotheses[0].tokens
-        translation = direction.decode_target(ids)
+        written = direction.decode_target(ids)
+        edits = result.target_edits(written)
     else:
-        translation = collapse_whitespace(replace_surrogates(translation))
-        ids = direction.encode_target(translation)
+        written = collapse_whitespace(sentence.read.mask_target(replace_surrogates(translation)))
+        ids = direction.encode_target(written)
         direction.check_length("translation", ids)
+        edits = sentence.read.target_edits(written) or ()
+    translation = apply_edits(written, edits)
     bos = [direction.engine.config.bos]
-    target = pieces_of_ids(direction.tokenizer, ids, translation, bos)
-    predicted = pieces_of_ids(direction.tokenizer, ids, translation, (), [end])
+    source = pieces_of_text(direction.tokenizer, read, tag, [end]).after(source_edits, text)
+    target = pieces_of_ids(direction.tokenizer, ids, written, bos).after(edits, translation)
+    predicted = pieces_of_ids(direction.tokenizer, ids, written, (), [end]).after(edits, translation)
     arrays = forward(direction.file, np.array([source.ids]), np.array([target.ids]))
     return Trace(
         direction.file, direction.tokenizer, _without_rows_axis(arrays), source, target, predicted, text, translation,

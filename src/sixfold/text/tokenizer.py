@@ -113,6 +113,12 @@ class Tokenizer:
         ids = (self.rust.token_to_id(name) for name in BYTES)
         return tuple(index for index in ids if index is not None)
 
+    @cached_property
+    def span_ids(self) -> tuple[int, ...]:
+        """The ids of the span tokens."""
+        ids = (self.rust.token_to_id(token) for token in span_tokens(self.spans))
+        return tuple(index for index in ids if index is not None)
+
     def tag_prefix(self, name: str) -> tuple[int, ...]:
         """Return the id of a tag as a tuple of one, or an empty tuple if the tokeniser has no such tag."""
         return (self.tag(name),) if name in self.tags else ()

@@ -12,6 +12,7 @@ from sixfold.alignment_heads import align, word_weights
 from sixfold.text.languages import UNSPACED, letters
 from sixfold.text.tokenizer import Encoding, Tokenizer
 from sixfold.translation.direction import Direction, collapse_whitespace
+from sixfold.translation.protection import Edit, move_span
 from sixfold.translation.result import Details, Link, Sentence, Span, Token
 
 _UNSPACED_LETTER = letters(*UNSPACED)
@@ -53,6 +54,24 @@ def join_details(sentences: Sequence[Sentence], details: Sequence[Details]) -> D
             link._replace(target=_shift(link.target, target[0]), source=_shift(link.source, source[0]))
             for link in of_sentence.alignment
         ]
+    return Details(tuple(tokens), tuple(links))
+
+
+def move_details(
+    details: Details, source_edits: Sequence[Edit], target_edits: Sequence[Edit], translation: str
+) -> Details:
+    """Return the details of what a model read and wrote as those of a sentence and its `translation` after edits."""
+    if not source_edits and not target_edits:
+        return details
+    tokens = []
+    for token in details.tokens:
+        start, end = move_span(token.span, target_edits)
+        source = move_span(token.source, source_edits)
+        tokens.append(token._replace(text=translation[start:end], span=(start, end), source=source))
+    links = [
+        link._replace(target=move_span(link.target, target_edits), source=move_span(link.source, source_edits))
+        for link in details.alignment
+    ]
     return Details(tuple(tokens), tuple(links))
 
 

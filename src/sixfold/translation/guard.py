@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import NamedTuple
 
 from sixfold.decoding.options import Hypothesis, SearchOptions
+from sixfold.text.chinese_quantities import chinese_quantities
+from sixfold.text.english_quantities import english_quantities
+from sixfold.text.language_codes import base_language
 from sixfold.text.languages import LETTERS, SCRIPTS, UNSPACED, letters
 from sixfold.text.numbers import numbers, numbers_differ
+from sixfold.text.quantities import Quantity, find_difference
 from sixfold.translation.direction import Direction
-from sixfold.translation.documents.units import NO_CHARACTER, PLACEHOLDER, Span
+from sixfold.translation.documents.units import NO_CHARACTER, Span
+from sixfold.translation.protection import protected_spans, remove_protected
 from sixfold.translation.string_search import find_strings
 
 # Measured by benchmarks/guard.py: with these values the guard finds nine of ten planted faults, and raises a false
@@ -28,7 +33,8 @@ MAX_NAMES = 50  # names of a sentence that are looked for in its translation; a 
 _UNSPACED_LETTERS = letters(*UNSPACED)
 _HAN_RUN = re.compile(f"[{LETTERS['Han']}]{{2,}}")
 _NUMBER_WORDS = re.compile(r"[一二三四五六七八九十百千万萬两兩零〇]{2,}|\b(?:hundred|thousand|million|dozen)", re.I)
-_DECADE = re.compile(r"(\d{1,2}) ?世纪 ?(\d)0 ?年代")
+_LABEL = re.compile(r"\W*\d{1,2}[.、)）]\s*(?!\d)")  # the number of a list item
+_READERS: dict[str, Callable[[str], list[Quantity]]] = {"zh": chinese_quantities, "en": english_quantities}
 _LOWER_CASE_WORD = re.compile(r"(?<!\S)[a-z]{2,}(?!\S)")
 _ENGLISH_RUN = re.compile(r"(?<![\w`/.-])[a-z]+(?: [a-z]+){3,}(?![\w`/.-])")
 _MIXED_CASE_NAME = re.compile(  # GPT4, iPhone, JavaScript; names in capitals are often translated
@@ -65,7 +71,7 @@ def find_faults(source: str, translation: str, languages: tuple[str, str]) -> li
     if not faults:
         faults = [
             *_copies(source, translation, languages),
-            *_different_numbers(source, translation),
+            *_different_numbers(source, translation, languages),
             *_missing_names(source, translation, languages),
         ]
     return faults
@@ -171,8 +177,36 @@ def _copies(source: str, translation: str, languages: tuple[str, str]) -> Iterat
         yield Fault("copied", "the translation is the same as its source", (0, len(translation)))
 
 
-def _different_numbers(source: str, translation: str) -> Iterator[Fault]:
-    source, translation = (_DECADE.sub(_year, text) for text in (source, translation))
+def _different_numbers(source: str, translation: str, languages: tuple[str, str]) -> Iterator[Fault]:
+    """Yield a fault for numbers that differ: by value between Chinese and English, by digits between other languages."""
+    readers = [_READERS.get(base_language(language)) for language in languages]
+    if readers[0] is None or readers[1] is None or readers[0] is readers[1]:
+        yield from _different_digits(source, translation)
+        return
+    source, translation = _blank_protected(source), _blank_protected(translation)
+    difference = find_difference(readers[0](source), readers[1](translation))
+    missing, extra = (
+        ", ".join(text[slice(*quantity.span)].strip() for quantity in quantities)
+        for text, quantities in ((source, difference.missing), (translation, difference.extra))
+    )
+    span = difference.extra[0].span if difference.extra else None
+    if missing and extra:
+        yield Fault("numbers", f"figures differ: {missing} / {extra}", span)
+    elif missing:
+        yield Fault("numbers", f"figures are missing: {missing}")
+    elif extra:
+        yield Fault("numbers", f"figures are not in the source: {extra}", span)
+
+
+def _blank_protected(text: str) -> str:
+    """Return a text of the same length with spaces in the place of what a translation must copy, and of a list number."""
+    for start, end in [*protected_spans(text), *(match.span() for match in [_LABEL.match(text)] if match)]:
+        text = text[:start] + " " * (end - start) + text[end:]
+    return text
+
+
+def _different_digits(source: str, translation: str) -> Iterator[Fault]:
+    """Yield a fault for numbers in digits that differ, or that are missing where they are seldom written in words."""
     if difference := numbers_differ(source, translation):
         yield Fault("numbers", f"figures differ: {difference}")
         return
@@ -188,18 +222,13 @@ def _may_be_words(number: str) -> bool:
     return len(number) < MIN_DIGITS or (len(number.rstrip("0")) == 1 and len(number) > MIN_DIGITS + 1)
 
 
-def _year(decade: re.Match[str]) -> str:
-    """Return the year of a Chinese decade: 1970 for 20 世纪 70 年代."""
-    return f"{int(decade[1]) - 1:02}{decade[2]}0"
-
-
 def _missing_names(source: str, translation: str, languages: tuple[str, str]) -> Iterator[Fault]:
     """Yield a fault for placeholders and names in Latin letters that the translation does not have."""
-    placeholders = PLACEHOLDER.findall(source)
+    placeholders = [source[slice(*span)] for span in protected_spans(source)]
     positions = find_strings(translation, placeholders)
     missing = [placeholder for placeholder in placeholders if not positions[placeholder]]
     is_latin = "Latin" in _scripts(languages[0]) or not _scripts(languages[0])
-    prose = PLACEHOLDER.sub(" ", source)
+    prose = remove_protected(source)
     names = [*_MIXED_CASE_NAME.findall(prose), *([] if is_latin else _LATIN_NAME.findall(prose))]
     distinct = list(dict.fromkeys(names))[:MAX_NAMES]
     folded = _fold(translation) if distinct else ""

@@ -18,6 +18,7 @@ import numpy as np
 from sixfold.text.languages import LETTERS, UNSPACED
 from sixfold.translation.direction import collapse_whitespace
 from sixfold.translation.pair_files import Languages, Pair, is_reversed, read_pairs, read_tmx, swap_sides
+from sixfold.translation.protection import has_same_parts
 from sixfold.translation.result import Match
 
 MIN_SCORE = 0.7  # of fuzzy matches
@@ -53,11 +54,15 @@ class TranslationMemory:
         return self._swapped if swapped else self
 
     def __contains__(self, sentence: object) -> bool:
-        return isinstance(sentence, str) and normalise(sentence) in self._translations
+        return isinstance(sentence, str) and self.exact(sentence) is not None
 
     def exact(self, sentence: str) -> str | None:
-        """Return the translation of a sentence, or None; white space and Unicode forms make no difference."""
-        return self._translations.get(normalise(sentence))
+        """Return the translation of a sentence, or None; white space and Unicode forms make no difference.
+
+        An entry whose translation lacks a placeholder, a tag or another part that must be copied is not used.
+        """
+        translation = self._translations.get(normalise(sentence))
+        return translation if translation is not None and has_same_parts(sentence, translation) else None
 
     def fuzzy(self, sentence: str, least: float = MIN_SCORE, count: int = MAX_MATCHES) -> list[Match]:
         """Return the `count` most similar entries with a score of at least `least`, the best first.
@@ -84,7 +89,7 @@ class TranslationMemory:
         """Return the exact match of each sentence, or else its fuzzy matches."""
         matches = []
         for sentence in dict.fromkeys(map(normalise, sentences)):
-            matches += [self._match(sentence, 1.0)] if sentence in self._translations else self.fuzzy(sentence)
+            matches += [self._match(sentence, 1.0)] if sentence in self else self.fuzzy(sentence)
         return tuple(matches)
 
     def digest(self) -> str:

@@ -18,15 +18,20 @@ from typing import NamedTuple
 
 from sixfold.decoding.options import Hypothesis
 from sixfold.text.sentences import is_spaced
+from sixfold.text.tokenizer import FIRST_SPAN
 from sixfold.translation.direction import Direction, language_notices
-from sixfold.translation.explain import TranslatedSentence, explain, join_details
-from sixfold.translation.glossary import apply_terms
+from sixfold.translation.explain import TranslatedSentence, explain, join_details, move_details
+from sixfold.translation.glossary import apply_terms, has_term
 from sixfold.translation.guard import Fault, find_faults, search_without_faults
+from sixfold.translation.insertion import Insertion, insert_parts
 from sixfold.translation.memory import TranslationMemory
 from sixfold.translation.prepare import Layout, SourceSentence, split_texts
+from sixfold.translation.protection import Edit, apply_edits, move_span
 from sixfold.translation.request import DecodeOptions, TranslationRequest
 from sixfold.translation.result import Alternative, Details, Match, Notice, Sentence, Translation
-from sixfold.translation.searches import allow_prefix, best_hypotheses, combine_hypotheses
+from sixfold.translation.searches import allow_prefix, best_hypotheses, combine_hypotheses, search_in_order
+
+WIDE_BEAM = 8  # of the second search for a sentence whose translation lacks parts that must be copied
 
 
 class PreparedText(NamedTuple):
@@ -44,6 +49,7 @@ class SentenceResult:
     hypotheses: tuple[Hypothesis, ...] = ()  # the best first; none if a translation memory has the sentence
     faults: tuple[Fault, ...] = ()  # of the best hypothesis
     details: Details | None = None  # of the best hypothesis, with spans in the sentence; None: not computed
+    insertion: Insertion | None = None  # of the parts that are copied, if the model did not copy them all
     milliseconds: float = 0.0  # of decoding: the share of this sentence in the time of its batch
     is_cached: bool = False
 
@@ -56,7 +62,18 @@ class SentenceResult:
         """Return the text of the best hypothesis, or of another one; from a translation memory if that has it."""
         if self.sentence.memory_translation is not None:
             return self.sentence.memory_translation
-        return direction.decode_target((hypothesis or self.hypotheses[0]).tokens)
+        written = direction.decode_target((hypothesis or self.hypotheses[0]).tokens)
+        return apply_edits(written, self.target_edits(written))
+
+    def target_edits(self, written: str) -> Sequence[Edit]:
+        """Return the edits that put what is copied into a text that the model wrote."""
+        if self.insertion is not None:
+            return self.insertion.target_edits
+        return self.sentence.read.target_edits(written) or ()
+
+    def is_copied(self, direction: Direction, hypothesis: Hypothesis) -> bool:
+        """Return whether a hypothesis has every part of the sentence that must be copied exactly once."""
+        return self.sentence.read.target_edits(direction.decode_target(hypothesis.tokens)) is not None
 
 
 def prepare(direction: Direction, texts: Sequence[str], request: TranslationRequest) -> list[PreparedText]:
@@ -64,19 +81,22 @@ def prepare(direction: Direction, texts: Sequence[str], request: TranslationRequ
 
     The prefix of the request is the beginning of each text, so it belongs to the first sentence only.
     """
-    prefix = direction.encode_target(request.options.prefix)
-    direction.check_length("prefix", prefix)
+    prefix = request.options.prefix
+    direction.check_length("prefix", direction.encode_target(prefix))
     entries = (request.memory or TranslationMemory(())).toward(direction.languages)
     # With a prefix the model writes the translation, so the memory must not keep lines from being split and cut.
-    unsplit = () if prefix else entries
+    unsplit = () if prefix.strip() else entries
     split = split_texts(texts, direction.tokenizer, direction.max_source_tokens, request.options.split, unsplit)
     prepared = []
     for layout in split.layouts:
         sentences = []
         for index, text in enumerate(layout.sentences()):
-            own_prefix = tuple(prefix) if index == 0 else ()
-            memory_translation = None if own_prefix else entries.exact(text)
-            sentences.append(SourceSentence(text, tuple(split.ids[text]), own_prefix, memory_translation))
+            sentence = split.sentences[text]
+            if index == 0 and prefix.strip():
+                sentence = sentence._replace(prefix=tuple(direction.encode_target(sentence.read.mask_target(prefix))))
+            else:
+                sentence = sentence._replace(memory_translation=entries.exact(text))
+            sentences.append(sentence)
         prepared.append(PreparedText(layout, tuple(sentences)))
     return prepared
 
@@ -85,23 +105,26 @@ def decode(direction: Direction, sentences: Sequence[SourceSentence], options: D
     """Return the result of each sentence. A sentence that occurs several times is decoded once.
 
     1. All sentences are searched for together, those with the same prefix at a time.
-    2. A sentence whose best hypothesis has faults is searched for again.
-    3. Terms of the glossary that are missing in its translation are put in.
-    4. With `options.details`, tokens and alignment are computed, for all sentences together.
+    2. A sentence whose best hypothesis lacks parts that must be copied is searched for again; if they are still
+       lacking, they are inserted where their neighbours are aligned.
+    3. A sentence whose best hypothesis has faults is searched for again.
+    4. Terms of the glossary that are missing in its translation are put in.
+    5. With `options.details`, tokens and alignment are computed, for all sentences together.
     """
     distinct = [sentence for sentence in dict.fromkeys(sentences) if sentence.memory_translation is None]
     results: dict[SourceSentence, SentenceResult] = {}
     for result in _search(direction, distinct, options):
         start = time.perf_counter()
-        checked = _apply_glossary(direction, _retry_faulty(direction, result, options), options)
+        copied = copy_parts(direction, result, options)
+        checked = _apply_glossary(direction, _retry_faulty(direction, copied, options), options)
         elapsed = 1000 * (time.perf_counter() - start)
         results[result.sentence] = replace(checked, milliseconds=result.milliseconds + elapsed)
     for sentence in sentences:
         if sentence.memory_translation is not None:
             results.setdefault(sentence, SentenceResult(sentence))
     if options.details:
-        translated = [_translated(direction, result) for result in results.values()]
-        for result, details in zip(list(results.values()), explain(direction, translated), strict=True):
+        computed = explain_results(direction, list(results.values()))
+        for result, details in zip(list(results.values()), computed, strict=True):
             results[result.sentence] = replace(result, details=details)
     return [results[sentence] for sentence in sentences]
 
@@ -134,7 +157,7 @@ def assemble(
     return Translation(
         layout.text, texts[0], choices[0][1], direction.languages,
         tuple(n_best) if request.options.n_best > 1 else (),
-        (*notices, *_fault_notices(sentences, results)), _confidence(direction, results), sentences,
+        (*notices, *_fault_notices(direction, sentences, results)), _confidence(direction, results), sentences,
         partial(_details, direction, results, sentences, check_open), _matches(direction, prepared, request),
     )  # fmt: skip
 
@@ -160,37 +183,99 @@ def _search(
         yield from (replace(result, milliseconds=milliseconds * result.tokens) for result in results)
 
 
+def copy_parts(direction: Direction, result: SentenceResult, options: DecodeOptions) -> SentenceResult:
+    """Return a result whose best hypothesis has every part of the sentence that must be copied.
+
+    1. The likeliest hypothesis that has them all becomes the best one.
+    2. If none has, a wider search is made, in the whole vocabulary.
+    3. Otherwise the parts are asked for one by one, in the order of the sentence.
+    4. Otherwise the sentence is translated without the parts, and these are inserted.
+    """
+    sentence = result.sentence
+    if result.is_copied(direction, result.hypotheses[0]):
+        return _only_copied(direction, result)
+    search = options.options.search(direction.max_target_tokens)
+    wide = replace(search, beam=max(WIDE_BEAM, search.beam), n_best=WIDE_BEAM, ignore_shortlist=True)
+    sources = [direction.encoder_input(sentence.ids)]
+    if sentence.prefix:
+        prefixed = allow_prefix(wide, sources, sentence.prefix)
+        (hypotheses,) = direction.engine.decode(sources, prefixed, [sentence.prefix])
+    else:
+        (hypotheses,) = direction.engine.decode(sources, wide)
+    copied = [one for one in (*result.hypotheses, *hypotheses) if result.is_copied(direction, one)]
+    if copied:
+        return replace(result, hypotheses=tuple(copied[: max(1, options.options.n_best)]))
+    if 1 < len(sentence.read.tokens) <= sentence.read.spans:
+        tokens = [direction.tokenizer.span_ids[ord(token) - FIRST_SPAN] for token in sentence.read.tokens]
+        in_order = search_in_order(direction, sources[0], tokens, sentence.prefix, wide)
+        if in_order is not None and result.is_copied(direction, in_order):
+            return replace(result, hypotheses=(in_order,))
+    hypothesis, insertion = insert_parts(direction, sentence.read, options.options)
+    return replace(result, hypotheses=(hypothesis,), insertion=insertion)
+
+
+def _only_copied(direction: Direction, result: SentenceResult) -> SentenceResult:
+    """Return a result without the hypotheses that lack a part that must be copied."""
+    copied = [hypothesis for hypothesis in result.hypotheses if result.is_copied(direction, hypothesis)]
+    return replace(result, hypotheses=tuple(copied))
+
+
 def _retry_faulty(direction: Direction, result: SentenceResult, options: DecodeOptions) -> SentenceResult:
-    """Search again for a sentence whose best hypothesis has faults, and note the faults that remain."""
+    """Search again for a sentence whose best hypothesis has faults, and note the faults that remain.
+
+    What the model read is compared with what it wrote: there a part that is copied is the same on both sides.
+    """
     if not options.options.guard:
         return result
     sentence, hypotheses = result.sentence, result.hypotheses
-    faults = find_faults(sentence.text, result.translation(direction), direction.languages)
-    if faults and not sentence.prefix:  # the caller has chosen how a translation with a prefix starts
+    written = direction.decode_target(hypotheses[0].tokens)
+    read = sentence.read.text if result.insertion is None else result.insertion.read
+    faults = find_faults(read, written, direction.languages)
+    if faults and not sentence.prefix and result.insertion is None:  # a prefix is the caller's choice
         search = options.options.search(direction.max_target_tokens)
-        better = search_without_faults(direction, sentence.text, sentence.ids, faults, search)[0]
-        fewer = find_faults(sentence.text, direction.decode_target(better.tokens), direction.languages)
-        if len(fewer) < len(faults):
+        better = search_without_faults(direction, read, sentence.ids, faults, search)[0]
+        fewer = find_faults(read, direction.decode_target(better.tokens), direction.languages)
+        if len(fewer) < len(faults) and result.is_copied(direction, better):
             hypotheses, faults = (better, *hypotheses[1:]), fewer
     return replace(result, hypotheses=hypotheses, faults=tuple(faults))
 
 
 def _apply_glossary(direction: Direction, result: SentenceResult, options: DecodeOptions) -> SentenceResult:
     """Put the glossary's terms into a translation, with a fault for each term that could not be used."""
-    sentence = result.sentence
+    sentence, first = result.sentence, result.hypotheses[0]
     if sentence.prefix or not options.glossary.terms:
         return result
-    terms = options.glossary.find_terms(sentence.text, direction.languages[0])
+    read = sentence.read.text
+    terms = options.glossary.find_terms(read, direction.languages[0])
     if not terms:
         return result
-    best, unused = apply_terms(direction, sentence.text, sentence.ids, result.hypotheses[0], terms, options.options)
-    new = [Fault("glossary", f"{term.source}: {term.target!r} could not be used") for term in unused]
+    best, unused = first, [term for _, term in terms]
+    if result.insertion is None:
+        best, unused = apply_terms(direction, read, sentence.ids, first, terms, options.options)
+    if result.insertion is None and not result.is_copied(direction, best):
+        best = first
+        written = direction.decode_target(first.tokens)
+        unused = [term for _, term in terms if not has_term(written, term, direction.languages[1])]
+    new = [Fault("glossary", f"{term.source}: {term.target!r} could not be used") for term in dict.fromkeys(unused)]
     return replace(result, hypotheses=(best, *result.hypotheses[1:]), faults=(*result.faults, *new))
 
 
-def _translated(direction: Direction, result: SentenceResult) -> TranslatedSentence:
-    tokens = result.hypotheses[0].tokens if result.hypotheses else ()
-    return TranslatedSentence(result.sentence.text, result.translation(direction), tokens)
+def explain_results(direction: Direction, results: Sequence[SentenceResult]) -> list[Details]:
+    """Return tokens and alignment of each result, with spans in its sentence and in its translation."""
+    translated, edits = [], []
+    for result in results:
+        tokens = result.hypotheses[0].tokens if result.hypotheses else ()
+        read, insertion = result.sentence.read, result.insertion
+        written = direction.decode_target(tokens)
+        translated.append(TranslatedSentence(insertion.read if insertion else read.text, written, tokens))
+        source_edits = insertion.source_edits if insertion else read.source_edits()
+        edits.append((source_edits, result.target_edits(written), result.translation(direction)))
+    return [
+        move_details(details, source_edits, target_edits, translation)
+        for details, (source_edits, target_edits, translation) in zip(
+            explain(direction, translated), edits, strict=True
+        )
+    ]
 
 
 def _details(
@@ -204,7 +289,7 @@ def _details(
     missing = [index for index, of_sentence in enumerate(details) if of_sentence is None]
     if missing:
         check_open()
-        computed = explain(direction, [_translated(direction, results[index]) for index in missing])
+        computed = explain_results(direction, [results[index] for index in missing])
         for index, of_sentence in zip(missing, computed, strict=True):
             details[index] = of_sentence
     return join_details(sentences, [of_sentence for of_sentence in details if of_sentence is not None])
@@ -225,12 +310,15 @@ def _sentence_spans(
     return tuple(sentences)
 
 
-def _fault_notices(sentences: Sequence[Sentence], results: Sequence[SentenceResult]) -> Iterator[Notice]:
+def _fault_notices(
+    direction: Direction, sentences: Sequence[Sentence], results: Sequence[SentenceResult]
+) -> Iterator[Notice]:
     """Yield the faults of all sentences as notices, with their spans in the whole translation."""
     for sentence, result in zip(sentences, results, strict=True):
         start = sentence.target[0]
         for kind, message, span in result.faults:
-            yield Notice(kind, message, None if span is None else (span[0] + start, span[1] + start))
+            moved = span and move_span(span, result.target_edits(direction.decode_target(result.hypotheses[0].tokens)))
+            yield Notice(kind, message, None if moved is None else (moved[0] + start, moved[1] + start))
 
 
 def _confidence(direction: Direction, results: Sequence[SentenceResult]) -> float | None:

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import NamedTuple
 
 from sixfold.text.sentences import SentenceSpan, SplitLine, cut_to_fit, rejoin, split_sentences
-from sixfold.text.tokenizer import Tokenizer, is_surrogate
+from sixfold.text.tokenizer import FIRST_SPAN, Tokenizer, is_surrogate
+from sixfold.translation.icu import message_texts
+from sixfold.translation.protection import Edit, ModelText, apply_edits, model_text, protected_spans, remove_protected
 from sixfold.translation.result import Notice
+
+_FILLER = "\U000f0000"  # a character that no sentence ends at
+_FILLERS, _SPAN = re.compile(f"{_FILLER}+"), chr(FIRST_SPAN)
 
 
 class SourceSentence(NamedTuple):
     """A sentence to translate: the unit of work of everything between `prepare` and `assemble`."""
 
     text: str
-    ids: tuple[int, ...]  # its tokens, without tag and <eos>
+    ids: tuple[int, ...]  # the tokens that the model reads, without tag and <eos>
     prefix: tuple[int, ...] = ()  # the tokens that its translation must start with
     memory_translation: str | None = None  # from a translation memory; such a sentence is not decoded
+    read: ModelText = ModelText("")  # the text that the model reads, and the parts that its translation must have
 
 
 @dataclass
@@ -67,10 +75,10 @@ class Layout:
 
 @dataclass
 class SplitTexts:
-    """The layouts of texts, and the token ids of every sentence to translate."""
+    """The layouts of texts, and every sentence to translate by its text."""
 
     layouts: list[Layout]
-    ids: dict[str, list[int]]
+    sentences: dict[str, SourceSentence]
 
 
 def split_texts(
@@ -82,31 +90,66 @@ def split_texts(
     2. A sentence of more than `max_tokens` tokens is cut into parts, unless it is in `memory`.
     """
     layouts = [_lay_out(text, splits, memory) for text in texts]
-    ids: dict[str, list[int]] = {}
-    _encode(layouts, tokenizer, ids)
-    too_long = {sentence for sentence, tokens in ids.items() if len(tokens) > max_tokens and sentence not in memory}
+    sentences: dict[str, SourceSentence] = {}
+    _encode(layouts, tokenizer, sentences)
+    too_long = {text for text, sentence in sentences.items() if len(sentence.ids) > max_tokens and text not in memory}
     layouts_to_cut = [layout for layout in layouts if not too_long.isdisjoint(layout.sentences())]
     for layout in layouts_to_cut:
         layout.lines = [
             SplitLine(
-                before, [part for sentence in sentences for part in _cut(sentence, too_long, tokenizer, max_tokens)]
+                before, [part for sentence in of_line for part in _cut(sentence, too_long, tokenizer, max_tokens)]
             )
-            for before, sentences in layout.lines
+            for before, of_line in layout.lines
         ]
         layout.notices.append(Notice("cut", "a sentence too long for the model was translated in pieces"))
-    _encode(layouts_to_cut, tokenizer, ids)
-    return SplitTexts(layouts, ids)
+    _encode(layouts_to_cut, tokenizer, sentences)
+    return SplitTexts(layouts, sentences)
+
+
+def source_sentence(text: str, tokenizer: Tokenizer) -> SourceSentence:
+    """Return a text as one sentence, however long it is."""
+    read = model_text(text, tokenizer.spans)
+    return SourceSentence(text, tuple(tokenizer.encode(read.text)), read=read)
 
 
 def _lay_out(text: str, splits: bool, memory: Container[str]) -> Layout:
     valid = replace_surrogates(text)
-    # Line ends, of which Unicode has a dozen, are white space at the end of a line. So they stay where they are.
-    lines = [
-        split_sentences(line) if splits and line.strip() not in memory else _unsplit(line)
-        for line in valid.splitlines(keepends=True)
-    ]
+    lines, position = [], 0
+    for start, end in message_texts(valid) or [(0, len(valid))]:
+        if start > position:  # between the texts of a message
+            lines.append(SplitLine(valid[position:start], []))
+        # Line ends, of which Unicode has a dozen, are white space at the end of a line. So they stay where they are.
+        lines += [
+            _split(line) if splits and line.strip() not in memory else _unsplit(line)
+            for line in valid[start:end].splitlines(keepends=True)
+        ]
+        position = end
+    if position < len(valid):
+        lines.append(SplitLine(valid[position:], []))
     notice = Notice("characters", "half characters (surrogates) were replaced")
     return Layout(valid, lines, [notice] if valid != text else [])
+
+
+def _split(line: str) -> SplitLine:
+    """Split a line into sentences, but not inside a part that is copied, such as an address with a question mark."""
+    filled = _fill_protected(line)
+    if filled is line:
+        return split_sentences(line)
+    before, sentences = split_sentences(filled)
+    texts = _slices(line, [len(before), *(len(part) for sentence in sentences for part in sentence)])
+    return SplitLine(texts[0], [SentenceSpan(*pair) for pair in zip(texts[1::2], texts[2::2], strict=True)])
+
+
+def _fill_protected(text: str) -> str:
+    """Return a text of the same length without letters, spaces and punctuation in the parts that are copied."""
+    edits = [Edit((start, end), _FILLER * (end - start)) for start, end in protected_spans(text) if end - start > 1]
+    return apply_edits(text, edits) if edits else text
+
+
+def _slices(text: str, lengths: Sequence[int]) -> list[str]:
+    """Return a text in parts of these lengths."""
+    ends = list(accumulate(lengths))
+    return [text[end - length : end] for end, length in zip(ends, lengths, strict=True)]
 
 
 def _unsplit(line: str) -> SplitLine:
@@ -116,18 +159,31 @@ def _unsplit(line: str) -> SplitLine:
     return SplitLine(before, [SentenceSpan(stripped, line[len(before) + len(stripped) :])] if stripped else [])
 
 
-def _encode(layouts: Sequence[Layout], tokenizer: Tokenizer, ids: dict[str, list[int]]) -> None:
-    """Add the token ids of the sentences that `ids` does not have yet."""
-    new = list({sentence: None for layout in layouts for sentence in layout.sentences() if sentence not in ids})
-    ids.update(zip(new, tokenizer.encode_batch(new), strict=True))
+def _encode(layouts: Sequence[Layout], tokenizer: Tokenizer, sentences: dict[str, SourceSentence]) -> None:
+    """Add the sentences that `sentences` does not have yet, with their tokens."""
+    new = list({text: None for layout in layouts for text in layout.sentences() if text not in sentences})
+    read = [model_text(text, tokenizer.spans) for text in new]
+    ids = tokenizer.encode_batch([of_text.text for of_text in read])
+    sentences |= {
+        text: SourceSentence(text, tuple(of_text), read=as_read)
+        for text, of_text, as_read in zip(new, ids, read, strict=True)
+    }
 
 
 def _cut(sentence: SentenceSpan, too_long: set[str], tokenizer: Tokenizer, max_tokens: int) -> list[SentenceSpan]:
-    """Return a sentence as parts of at most `max_tokens` tokens; white space between parts follows the first."""
+    """Return a sentence as parts of at most `max_tokens` tokens; white space between parts follows the first.
+
+    It is cut inside a part that is copied only if that part alone is too long for a model without span tokens.
+    """
     if sentence.text not in too_long:
         return [sentence]
+    text = _fill_protected(sentence.text) if tokenizer.spans else sentence.text
+
+    def fits(piece: str) -> bool:
+        return len(tokenizer.encode(_FILLERS.sub(_SPAN, piece))) <= max_tokens
+
     parts: list[SentenceSpan] = []
-    for piece in cut_to_fit(sentence.text, lambda piece: len(tokenizer.encode(piece)) <= max_tokens):
+    for piece in _slices(sentence.text, [len(piece) for piece in cut_to_fit(text, fits)]):
         stripped = piece.strip()
         start = len(piece) - len(piece.lstrip())
         if parts:
@@ -138,8 +194,8 @@ def _cut(sentence: SentenceSpan, too_long: set[str], tokenizer: Tokenizer, max_t
 
 
 def has_words(text: str) -> bool:
-    """Return whether a text has letters; numbers, marks and emoji need no translation."""
-    return any(char.isalpha() for char in text)
+    """Return whether a text has words to translate; numbers, marks, emoji and what is copied are none."""
+    return any(char.isalpha() for char in text) and any(char.isalpha() for char in remove_protected(text))
 
 
 def replace_surrogates(text: str) -> str:

@@ -80,6 +80,29 @@ def allow_prefix(search: SearchOptions, sources: Sequence[Sequence[int]], prefix
     return replace(search, max_ratio=search.max_ratio + len(prefix) / min(map(len, sources)))
 
 
+def search_in_order(
+    direction: Direction, source: list[int], tokens: Sequence[int], prefix: Sequence[int], search: SearchOptions
+) -> Hypothesis | None:
+    """Return the best hypothesis with some tokens in a given order, or None if the search leaves one of them out.
+
+    For each token in turn, the search goes on from the hypothesis up to the token before it, and may write no other
+    token of the list.
+    """
+    written = list(prefix)
+    for number in range(len(tokens) + 1):
+        banned = tuple(sorted(set(tokens) - set(tokens[number : number + 1])))
+        options = allow_prefix(replace(search, n_best=1, banned=banned), [source], written)
+        ((hypothesis, *_),) = direction.engine.decode([source], options, [written] if written else None)
+        if number == len(tokens):
+            return hypothesis
+        try:
+            position = hypothesis.tokens.index(tokens[number], len(written))
+        except ValueError:
+            return None
+        written = hypothesis.tokens[: position + 1]
+    return None
+
+
 def score_targets(direction: Direction, ids: Sequence[int], targets: Sequence[Sequence[int]]) -> list[float]:
     """Return the mean log-probability of the tokens of each target, <eos> included, for one source."""
     scores = direction.engine.score([direction.encoder_input(ids)] * len(targets), targets)

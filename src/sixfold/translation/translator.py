@@ -9,19 +9,20 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from sixfold.config import Compute
+from sixfold.decoding.options import Hypothesis
 from sixfold.engines.engine import Engine
 from sixfold.errors import RequestError
 from sixfold.text.detection import LanguageCandidate
 from sixfold.text.sentences import is_spaced
 from sixfold.translation.direction import Direction, directions_of
-from sixfold.translation.explain import TranslatedSentence, explain, join_details
+from sixfold.translation.explain import join_details
 from sixfold.translation.glossary import Glossary
 from sixfold.translation.hops import HopBatch, translate_along
 from sixfold.translation.loading import Device, ModelSource, check_threads, choose_device, load_all, open_engine
 from sixfold.translation.memory import TranslationMemory
 from sixfold.translation.options import TranslateOptions
-from sixfold.translation.pipeline import SentenceResult, assemble, decode, prepare
-from sixfold.translation.prepare import replace_surrogates
+from sixfold.translation.pipeline import SentenceResult, assemble, decode, explain_results, prepare
+from sixfold.translation.prepare import SourceSentence, replace_surrogates, source_sentence
 from sixfold.translation.request import TranslationRequest
 from sixfold.translation.result import Details, Sentence, Translation, TranslationPart
 from sixfold.translation.routing import (
@@ -225,11 +226,12 @@ class Translator:
         check_text("translation", translation)
         direction = self.direction(text, source, target)
         text = replace_surrogates(text)
-        ids, tokens = direction.tokenizer.encode(text.strip()), direction.encode_target(translation)
-        direction.check_length("text", ids)
+        sentence = source_sentence(text.strip(), direction.tokenizer)
+        tokens = direction.encode_target(sentence.read.mask_target(translation))
+        direction.check_length("text", sentence.ids)
         direction.check_length("translation", tokens)
-        (score,) = score_targets(direction, ids, [tokens])
-        return self._assemble_unsplit(direction, text, tokens, score)
+        (score,) = score_targets(direction, sentence.ids, [tokens])
+        return self._assemble_unsplit(direction, text, sentence, Hypothesis(tokens, score))
 
     def alternatives(
         self,
@@ -244,21 +246,24 @@ class Translator:
         check_text("prefix", prefix)
         direction = self.direction(text, source, target)
         text = replace_surrogates(text)
-        ids, prefix_tokens = direction.tokenizer.encode(text.strip()), direction.encode_target(prefix)
-        direction.check_length("text", ids)
+        sentence = source_sentence(text.strip(), direction.tokenizer)
+        prefix_tokens = direction.encode_target(sentence.read.mask_target(prefix))
+        direction.check_length("text", sentence.ids)
         direction.check_length("prefix", prefix_tokens)
         search = TranslateOptions(n_best=count).search(direction.max_target_tokens)
-        if not ids:
+        if not sentence.ids:
             return []
-        encoder_input = direction.encoder_input(ids)
+        encoder_input = direction.encoder_input(sentence.ids)
         search = allow_prefix(search, [encoder_input], prefix_tokens)
         hypotheses = direction.engine.alternatives(encoder_input, prefix_tokens, search)
         targets = [hypothesis.tokens for hypothesis in hypotheses]
         # The score of an engine leaves out the prefix; this one is of the whole translation.
-        scored = zip(score_targets(direction, ids, targets), targets, strict=True)
+        scored = zip(score_targets(direction, sentence.ids, targets), targets, strict=True)
         by_text: dict[str, Translation] = {}
         for score, tokens in sorted(scored, key=lambda pair: -pair[0]):
-            translation = self._assemble_unsplit(direction, text, tokens, score)
+            if sentence.read.target_edits(direction.decode_target(tokens)) is None:  # it lost what must be copied
+                continue
+            translation = self._assemble_unsplit(direction, text, sentence, Hypothesis(tokens, score))
             by_text.setdefault(translation.text, translation)
         return list(by_text.values())
 
@@ -336,21 +341,23 @@ class Translator:
         if not self._engines:
             raise RequestError("translator: expected an open one; this one is closed", "open another")
 
-    def _assemble_unsplit(self, direction: Direction, text: str, tokens: Sequence[int], score: float) -> Translation:
+    def _assemble_unsplit(
+        self, direction: Direction, text: str, sentence: SourceSentence, hypothesis: Hypothesis
+    ) -> Translation:
         """Return the translation of a text that was decoded as one sentence."""
-        translation = direction.decode_target(tokens)
-        stripped = text.strip()
-        start = text.index(stripped)
-        sentence = Sentence((start, start + len(stripped)), (0, len(translation)))
+        result = SentenceResult(sentence, (hypothesis,))
+        translation = result.translation(direction)
+        start = text.index(sentence.text)
+        spans = Sentence((start, start + len(sentence.text)), (0, len(translation)))
 
         def explain_whole() -> Details:
             self._check_open()
-            return join_details([sentence], explain(direction, [TranslatedSentence(stripped, translation, tokens)]))
+            return join_details([spans], explain_results(direction, [result]))
 
         curve = direction.confidence
-        confidence = None if curve is None or not tokens else curve.probability(score)
+        confidence = None if curve is None or not hypothesis.tokens else curve.probability(hypothesis.score)
         return Translation(
-            text, translation, score, direction.languages, confidence=confidence, sentences=(sentence,),
+            text, translation, hypothesis.score, direction.languages, confidence=confidence, sentences=(spans,),
             _explain=explain_whole,
         )  # fmt: skip
 

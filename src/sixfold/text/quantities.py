@@ -1,0 +1,182 @@
+"""A quantity of a text: the values that it may have, its unit, and how surely a translation must have it too."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sixfold.text.units import MEASURES, PERCENT, are_same_units, is_currency
+
+Span = tuple[int, int]
+Key = tuple[str, float]
+
+# How surely a translation has a quantity too: surely; surely it has no other one in its place; or perhaps.
+SURE, PAIRED, LOOSE = 2, 1, 0
+DIGITS = r"(?:\d{1,3}+(?:,\d{3})++(?!\d)(?:\.\d++)?+|\d++(?:\.\d++)?+)"
+TOLERANCE = 0.03  # of values that were converted from one unit into another, as a ratio
+
+_PLAIN = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if code != 0xFF0C} | {
+    ord(char): plain
+    for chars, plain in (
+        ("‐‑‒–—―−~～〜", "-"), ("\u00a0\u2002\u2003\u2009\u202f\u3000", " "), ("’‘", "'"), ("￥", "¥"), ("￡", "£"),
+    )
+    for char in chars
+} | dict(zip(
+    map(ord, "萬億兩點個塊鎊週禮時鐘餘幾數歲號紀員圓買貳贰叁肆伍陸柒捌玖拾佰仟壹○畝區這顆噸陽華"),
+    "万亿两点个块镑周礼时钟余几数岁号纪员元买二二三四五六七八九十百千一〇亩区这颗吨阳华", strict=True,
+))  # fmt: skip
+
+
+class Quantity(NamedTuple):
+    """A number, a month, a weekday or a time of day in a text."""
+
+    kind: str  # number, ordinal, fraction, year, month, weekday, time or half (of a day)
+    values: tuple[float, ...]  # the likeliest first; a time is in minutes after midnight or noon
+    span: Span
+    weight: int = PAIRED
+    unit: str = ""
+    has_own_unit: bool = True  # not the unit of its neighbour, as the 3 of "3 to 5 yuan"
+
+    @property
+    def group(self) -> str:
+        """The kinds whose values are compared with each other: months, weekdays, times, and all the others."""
+        return self.kind if self.kind in GROUPS else "number"
+
+    def keys(self) -> list[Key]:
+        """Return what the quantity is compared by: equal values of one group are equal keys."""
+        return [(self.group, value) for value in self.values]
+
+    def measure_key(self) -> Key | None:
+        """Return the key of a measured amount, by its size and without its unit; None for other quantities."""
+        if self.unit not in MEASURES or not self.values[0] > 0:
+            return None
+        dimension, factor = MEASURES[self.unit]
+        return dimension, round(math.log(self.values[0] * factor) / TOLERANCE)
+
+
+GROUPS = frozenset({"month", "weekday", "time"})  # kinds whose values are compared with each other only
+
+
+def plain(text: str) -> str:
+    """Return a text of the same length with plain digits, dashes and spaces, and simplified Chinese numerals."""
+    return text if text.isascii() else text.translate(_PLAIN)
+
+
+def rounded(value: float) -> float:
+    """Return a value with nine significant digits, so that 80.63e8 and 8.063e9 are equal."""
+    return value if value == int(value) and value < 1e9 else float(f"{value:.9g}")
+
+
+def digit_values(number: str, value: float) -> tuple[float, ...]:
+    """Return what digits may mean: 42.000 is 42 in English, and 42,000 in German."""
+    return (value, 1000 * value) if re.fullmatch(r"\d{1,3}\.\d{3}", number) else (value,)
+
+
+_RANGE = re.compile(r" ?(?:-|to|or|and|至|到|或|和|、|/|,) ?")
+
+
+def shared_units(quantities: list[Quantity], text: str) -> list[Quantity]:
+    """Give the unit and the scale of the last number of a range to the numbers before it, as in "3 to 5 million yuan".
+
+    A unit in front belongs to what follows, as in "$3 to 5".
+    """
+    shared = [quantity for quantity in quantities if quantity.values]
+    for index in range(len(shared) - 2, -1, -1):
+        first, second = shared[index], shared[index + 1]
+        gap = text[first.span[1] : second.span[0]]
+        if not (first.kind == second.kind == "number") or len(gap) > 5 or not _RANGE.fullmatch(gap):
+            continue
+        unit, own = (first.unit, True) if first.unit else (second.unit, False)
+        scales = [scale for scale in (10**12, 10**9, 10**8, 10**6, 10**4, 1000, 100) if second.values[0] % scale == 0]
+        values = first.values
+        if scales and first.values[0] < 10_000 and first.values[0] < scales[0]:
+            values += tuple(rounded(first.values[0] * scale) for scale in scales)
+        shared[index] = first._replace(unit=unit, has_own_unit=own, values=values)
+    for index in range(1, len(shared)):
+        first, second = shared[index - 1], shared[index]
+        gap = text[first.span[1] : second.span[0]]
+        year = first.values[0]
+        if gap == "-" and 1000 <= year < 3000 and second.values[0] < 100 and second.kind == "number":  # 2012-13
+            size = 10 if second.values[0] < 10 else 100
+            years = (*second.values, year - year % size + second.values[0])
+            shared[index] = second._replace(values=years, weight=min(second.weight, PAIRED))
+            continue
+        if first.unit and not second.unit and first.kind == second.kind == "number" and _RANGE.fullmatch(gap):
+            shared[index] = second._replace(unit=first.unit, has_own_unit=False)
+    return shared
+
+
+class Difference(NamedTuple):
+    """The quantities that show that a translation has other ones than its source."""
+
+    missing: tuple[Quantity, ...] = ()  # in the source
+    extra: tuple[Quantity, ...] = ()  # in the translation
+
+
+def find_difference(source: Sequence[Quantity], target: Sequence[Quantity]) -> Difference:
+    """Compare the quantities of a text with those of its translation.
+
+    One that is only in one text counts if the other text surely has it too, or if that has another one of its group in
+    its place. Equal ones differ if their units do.
+    """
+    missing, extra = _unmatched(source, target), _unmatched(target, source)
+    groups = {quantity.group for quantity in missing} & {quantity.group for quantity in extra}
+    difference = Difference(
+        tuple(quantity for quantity in missing if quantity.weight == SURE or quantity.group in groups),
+        tuple(quantity for quantity in extra if quantity.weight == SURE or quantity.group in groups),
+    )
+    return difference if any(difference) else _unit_conflict(source, target) or difference
+
+
+def _unmatched(quantities: Sequence[Quantity], others: Sequence[Quantity]) -> list[Quantity]:
+    """Return the quantities that are not loose and that others lack."""
+    keys = {key for other in others for key in other.keys()}
+    measures = {key for other in others if (key := other.measure_key())}
+    return [
+        quantity
+        for quantity in quantities
+        if quantity.weight != LOOSE
+        and keys.isdisjoint(quantity.keys())
+        and not _is_converted(quantity.measure_key(), measures)
+    ]
+
+
+def _is_converted(key: Key | None, measures: set[Key]) -> bool:
+    """Return whether measures have an amount of about the same size, in another unit."""
+    return key is not None and any((key[0], key[1] + step) in measures for step in (-1, 0, 1))
+
+
+def _unit_conflict(source: Sequence[Quantity], target: Sequence[Quantity]) -> Difference | None:
+    """Return the first quantity of either text whose equals in the other text all have other units, and one of these."""
+    for first, second in ((source, target), (target, source)):
+        by_key: dict[Key, list[Quantity]] = {}
+        for quantity in second:
+            for key in quantity.keys():
+                by_key.setdefault(key, []).append(quantity)
+        for quantity in first:
+            if not quantity.unit or not quantity.has_own_unit or quantity.weight == LOOSE:
+                continue
+            equals = [equal for key in quantity.keys() for equal in by_key.get(key, ())]
+            units = {equal.unit for equal in second}
+            if equals and not any(_has_unit_of(equal, quantity, units) for equal in equals):
+                pair = (quantity,), (equals[0],)
+                return Difference(*(pair if first is source else pair[::-1]))
+    return None
+
+
+def _has_unit_of(quantity: Quantity, other: Quantity, units: set[str]) -> bool:
+    """Return whether a quantity may have the unit of an equal one; `units` are those of its text.
+
+    Only currencies and percent signs may not be left out, and where the text has them elsewhere, they may too.
+    """
+    if quantity.kind == "time" or other.kind == "time":
+        return not quantity.unit or quantity.unit == other.unit
+    if quantity.unit:
+        same_size = quantity.measure_key(), other.measure_key()
+        return are_same_units(quantity.unit, other.unit) or None not in same_size and same_size[0] == same_size[1]
+    needs_unit = is_currency(other.unit) or other.unit == PERCENT
+    return not needs_unit or quantity.weight == LOOSE or not quantity.has_own_unit or any(
+        unit and (is_currency(unit) or unit == PERCENT) and are_same_units(unit, other.unit) for unit in units
+    )

@@ -1,0 +1,231 @@
+"""What a translation must copy: placeholders, tags, addresses, code, names of programs, emoji.
+
+A model whose tokeniser has span tokens reads each of these parts as one such token, copies it, and the part is put back
+in its place: "Open {file} now" is read as "Open ⟨0⟩ now". Any other model reads the parts as they are. Either way
+`ModelText.target_edits` says whether a translation has every part exactly once, and what to change in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from sixfold.text.tokenizer import FIRST_SPAN
+from sixfold.translation.result import Span
+
+_FIRST = chr(FIRST_SPAN)
+# Every alternative is linear: what repeats is limited in number, or possessive (++).
+_PRIVATE = "\ue000-\uf8ff\U000f0000-\U0010ffff"
+_PRINTF = r"%(?:\(\w{1,60}\)|\d{1,2}\$)?[-+#0]{0,2}\d{0,3}(?:\.\d{1,3})?(?:hh|ll|[hlLzjt])?[sdiufFxXoeEgGcrpq](?![a-z])"
+_EXTENSIONS = (
+    "aac|avi|bak|bat|bin|bmp|bz2|cfg|class|conf|cpp|crt|cs|css|csv|dat|deb|dll|dmg|docx?|env|epub|exe|flac|gif|gz|h|hpp|"
+    "html?|ico|ini|ipynb|iso|jar|java|jpe?g|js|json|jsx|key|kt|lock|log|lua|md|mjs|mk|mkv|mo|mov|mp[34]|o|odt|pdf|pem|"
+    "php|pl|png|pot?|pptx?|properties|py|pyc|rb|rpm|rs|rst|sh|so|sql|srt|svg|swift|tar|tex|tgz|tiff?|toml|tsx?|tsv|txt|"
+    "vtt|wav|webm|webp|whl|xhtml|xliff|xlsx?|xml|xz|ya?ml|zip|zsh|zst"
+)
+_EMOJI_BASE = "\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\u231a-\u23ff"
+_EMOJI = f"[{_EMOJI_BASE}][\ufe0e\ufe0f\u20e3\U0001f3fb-\U0001f3ff]*+"
+_PATTERNS = {
+    "private": f"[{_PRIVATE}]",  # a character without a meaning of its own; documents use them for what stays
+    "code": r"(?<!`)(?P<ticks>`{1,3})(?!`)[^`\n]{1,300}+(?P=ticks)(?!`)"
+    r"|<(?P<element>code|kbd|samp|tt|var)>[^<>\n]{1,300}+</(?P=element)>",
+    "maths": r"\$\$[^$\n]{1,500}+\$\$|\\\((?:[^\\\n]|\\(?!\))){1,300}+\\\)|\\\[(?:[^\\\n]|\\(?!\])){1,300}+\\\]"
+    r"|(?<![\w$\\])\$(?=[^$\n]{0,200}[\\^_={])[^\s$](?:[^$\n]{0,200}[^\s$])?\$(?![\w$])"
+    r"|(?<![\w$\\])\$[A-Za-z]\$(?![\w$])",
+    "template": r"\{\{[^{}\n]{1,200}\}\}|\{%[^%\n]{1,200}%\}|<%[^%\n]{1,200}%>|[$#]\{[^{}\n]{1,100}\}"
+    r"|\$t\([^()\n]{1,100}\)|\{[^{}\s]{0,100}\}|\{[\w.]{1,60}(?:, ?\w{1,40}){1,2}\}"
+    r"|\{ ?\w{1,60} ?, ?(?:number|date|time|duration|ordinal|spellout) ?,[^{}\n]{1,60}\}",
+    "printf": rf"{_PRINTF}|%\{{\w{{1,60}}\}}|%@|(?<!%)%%(?=\s|\Z)|%[A-Z][A-Z_]{{2,40}}%"
+    r"|(?<![\w%])%(?:[1-9]\d?|n)(?![\w.%])"  # of Qt
+    r"|(?<![\w#&/])#(?![\w#])",  # the number in a plural of ICU
+    "tag": r"<!--[^\n]{0,300}?-->|</?[A-Za-z][\w:.-]{0,60}+(?:\s[^<>\n]{0,500}+)?/?>"
+    r"|&(?:#\d{1,7}|#x[\da-fA-F]{1,6}|[A-Za-z]\w{1,30});",
+    "address": r"(?:https?|ftps?|file|git|ssh|wss?)://[!-~]*[\w/#=]|www\.[!-~]*[\w/#=]|mailto:[!-~]*\w"
+    r"|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}",
+    "option": r"(?<![\w-])--[A-Za-z][\w-]*+(?:=[!-~]*[\w/])?|(?<![^\s(\[\"'“])-[A-Za-z?](?![\w-])",
+    "path": rf"(?<![\w/.~])(?:~|\.{{1,2}})(?:/[\w.+@-]+)+/?|(?<![\w/.~])(?:/[\w.+@-]*[\w+@-]){{2,}}/?"
+    r"|(?<!\w)[A-Za-z]:\\[!-~]*[\w\\]"
+    r"|(?<![\w/.-])(?:[\w+-][\w.+-]{0,80}/){1,12}[\w+-]{0,80}\.[a-z\d]{1,5}(?!\w)"
+    rf"|(?<![\w/.-])(?:[A-Za-z\d_*][A-Za-z\d_.-]{{0,80}})?\.(?:{_EXTENSIONS})(?![\w/-])",
+    "identifier": r"(?<![\w.])(?:[A-Za-z]\w*_\w+|_{1,2}[A-Za-z]\w*+)(?:\(\))?"  # snake_case
+    r"|(?<![\w.])(?![ie][A-Z][a-z])[a-z][a-z\d]+[A-Z]\w*+(?:\.\w+){0,8}(?:\(\))?"  # camelCase
+    r"|(?<![\w.])[A-Za-z_]\w*+(?:(?:\.|::)[A-Za-z_]\w*+){0,8}\(\)"  # calls
+    r"|(?<![\w.])[A-Za-z_]\w+(?:::[A-Za-z_]\w+){1,8}"
+    r"|(?<![\w.])v?\d+(?:\.\d+){2,5}(?:[-+.]?[a-z]+\d*)?(?![\w.]*\d)|(?<!\w)v\d+(?:\.\d+){0,3}(?!\w)"  # versions
+    r"|(?<![\w-])[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}(?!\w)"
+    r"|(?<![\w@])@[A-Za-z]\w+|(?<![\w:]):[a-z]+_[a-z_]+:",
+    "emoji": f"{_EMOJI}(?:\u200d{_EMOJI})*+|[\\d#*]\ufe0f?\u20e3",
+}
+PROTECTED = re.compile("|".join(f"(?:{pattern})" for pattern in _PATTERNS.values()), re.ASCII)
+# No part can be in a text without one of these.
+_HINT = re.compile(
+    rf"[{_PRIVATE}{_EMOJI_BASE}\u20e3`$\\{{%<&/@_~#]|[a-z\d][A-Z]|\d\.\d|\bv\d|-[A-Za-z?]|::|\(\)|\.[a-z]|www"
+)
+_TAG = re.compile(r"<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*)[^<>]*?(?P<empty>/?)>", re.ASCII)
+
+# Placeholders that take their values from a list by their order, which a translation must keep.
+_BY_ORDER = re.compile(rf"(?!%\(|%\d+\$)(?:{_PRINTF})|%@|\{{(?:[:!][^{{}}\s]*)?\}}", re.ASCII)
+_VOID_TAGS = frozenset(["br", "hr", "img", "input", "wbr"])  # of HTML; they have no closing tag
+
+
+class Edit(NamedTuple):
+    """A change of a text: what replaces a span of it."""
+
+    span: Span
+    text: str
+
+
+def apply_edits(text: str, edits: Sequence[Edit]) -> str:
+    """Return a text with edits, which are in the order of their spans."""
+    pieces, position = [], 0
+    for (start, end), replacement in edits:
+        pieces += [text[position:start], replacement]
+        position = end
+    return "".join([*pieces, text[position:]])
+
+
+def move_span(span: Span, edits: Sequence[Edit]) -> Span:
+    """Return where a span of a text is after edits. What is inserted at either end of the span is outside it."""
+    growth = [(edit.span, len(edit.text) - (edit.span[1] - edit.span[0])) for edit in edits]
+    start = span[0] + sum(size for (_, end), size in growth if end <= span[0])
+    is_empty = span[0] == span[1]
+    end = start if is_empty else span[1] + sum(size for edited, size in growth if edited[1] <= span[1] > edited[0])
+    return start, end
+
+
+class ModelText(NamedTuple):
+    """A sentence as the model reads it, and the parts that its translation must have."""
+
+    text: str
+    parts: tuple[str, ...] = ()  # in their order in the sentence
+    tokens: str = ""  # the span token that stands for each part in `text`; empty: the parts stand there themselves
+    spans: int = 0  # span tokens of each kind
+
+    def source_edits(self) -> list[Edit]:
+        """Return the edits that make the sentence again of what the model reads."""
+        positions = [index for index, char in enumerate(self.text) if char in self.tokens]
+        return [Edit((at, at + 1), part) for at, part in zip(positions, self.parts, strict=False)]
+
+    def mask_target(self, text: str) -> str:
+        """Return a text in the target language with the span tokens of the sentence in the place of its parts."""
+        remaining = self._parts_by_token()
+        tokens = {part: token for token, parts in remaining.items() for part in parts}
+        if not tokens:
+            return text
+        longest_first = sorted(tokens, key=len, reverse=True)
+        return re.sub("|".join(map(re.escape, longest_first)), lambda match: tokens[match[0]], text)
+
+    def target_edits(self, translation: str) -> list[Edit] | None:
+        """Return the edits that put the parts into a translation.
+
+        The result is None if the translation lacks a part, has one too often, has tags that are not nested as in the
+        sentence, or has placeholders in another order if their order says what they stand for.
+        """
+        if not self.spans:
+            return [] if has_same_parts(self.text, translation) else None
+        positions = [
+            index for index, char in enumerate(translation) if _FIRST <= char < chr(ord(_FIRST) + 3 * self.spans)
+        ]
+        order = "".join(translation[index] for index in positions)
+        if sorted(order) != sorted(self.tokens) or _nesting(order, self.spans) != _nesting(self.tokens, self.spans):
+            return None
+        parts = self._parts_by_token()
+        edits = [Edit((at, at + 1), parts[translation[at]].popleft()) for at in positions]
+        return edits if parts_by_order(edit.text for edit in edits) == parts_by_order(self.parts) else None
+
+    def _parts_by_token(self) -> dict[str, deque[str]]:
+        """Return the parts that each span token stands for; there are several if numbers were used again."""
+        parts: defaultdict[str, deque[str]] = defaultdict(deque)
+        for token, part in zip(self.tokens, self.parts, strict=False):
+            parts[token].append(part)
+        return parts
+
+
+def protected_spans(text: str) -> list[Span]:
+    """Return the spans of the parts of a text that a translation must copy, from left to right."""
+    return [match.span() for match in PROTECTED.finditer(text)] if _HINT.search(text) else []
+
+
+def has_same_parts(text: str, translation: str) -> bool:
+    """Return whether a translation has every part of a text that must be copied, as often as the text has it.
+
+    Those that take their values by their order must be in the order of the text.
+    """
+    parts, translated_parts = ([of[slice(*span)] for span in protected_spans(of)] for of in (text, translation))
+    if parts_by_order(parts) != parts_by_order(translated_parts):
+        return False
+    return all(translation.count(part) == text.count(part) for part in set(parts))
+
+
+def parts_by_order(parts: Iterable[str]) -> list[str]:
+    """Return the placeholders among some parts that take their values from a list by their order, such as %s."""
+    return [part for part in parts if _BY_ORDER.fullmatch(part)]
+
+
+def remove_protected(text: str) -> str:
+    """Return a text with a space in the place of each part that a translation must copy."""
+    return PROTECTED.sub(" ", text) if _HINT.search(text) else text
+
+
+def model_text(text: str, spans: int) -> ModelText:
+    """Return a sentence as a model reads it whose tokeniser has this many span tokens of each kind.
+
+    A pair of tags around words has an opening and a closing token of one number, so that the model sees what it
+    encloses. In a sentence with more parts than there are numbers, tags are placeholders, and numbers are used again.
+    """
+    protected = protected_spans(text)
+    parts = tuple(text[slice(*span)] for span in protected)
+    if not parts or not spans:
+        return ModelText(text, parts, spans=spans)
+    tokens = _tokens(parts, spans)
+    edits = [Edit(span, token) for span, token in zip(protected, tokens, strict=True)]
+    return ModelText(apply_edits(text, edits), parts, tokens, spans)
+
+
+def _tokens(parts: Sequence[str], spans: int) -> str:
+    """Return the span token for each part."""
+    partners = pairs_of_tags(parts)
+    tokens = [""] * len(parts)
+    number = 0
+    for index in range(len(parts)):
+        if tokens[index]:  # a closing tag
+            continue
+        closing = partners.get(index) if len(parts) <= spans else None
+        tokens[index] = chr(ord(_FIRST) + number % spans + (0 if closing is None else spans))
+        if closing is not None:
+            tokens[closing] = chr(ord(_FIRST) + number % spans + 2 * spans)
+        number += 1
+    return "".join(tokens)
+
+
+def pairs_of_tags(parts: Sequence[str]) -> dict[int, int]:
+    """Return the index of the closing tag for that of each opening tag, where tags are nested."""
+    partners: dict[int, int] = {}
+    open_tags: list[tuple[str, int]] = []
+    for index, part in enumerate(parts):
+        tag = _TAG.fullmatch(part)
+        if tag is None or tag["empty"] or tag["name"].lower() in _VOID_TAGS:
+            continue
+        if not tag["close"]:
+            open_tags.append((tag["name"], index))
+        elif open_tags and open_tags[-1][0] == tag["name"]:
+            partners[open_tags.pop()[1]] = index
+        else:
+            open_tags.clear()
+    return partners
+
+
+def _nesting(tokens: str, spans: int) -> dict[str, str] | None:
+    """Return the opening token around each opening token, "" for none; None if pairs overlap or are turned round."""
+    parents: dict[str, str] = {}
+    open_tokens: list[str] = []
+    for token in tokens:
+        kind = (ord(token) - ord(_FIRST)) // spans
+        if kind == 1:
+            parents[token] = open_tokens[-1] if open_tokens else ""
+            open_tokens.append(token)
+        elif kind == 2 and (not open_tokens or ord(open_tokens.pop()) != ord(token) - spans):
+            return None
+    return parents
