@@ -14,6 +14,7 @@ import polib
 import yaml
 from markdown_it import MarkdownIt
 
+from sixfold.translation.protection import PROTECTED
 from sixfold.translation.result import Details, Link, Translation
 
 PLAIN = "the old lighthouse stands above seven grey houses a where ever sings"
@@ -35,7 +36,7 @@ class Turned:
     def translate(self, text, *_):
         if self.same:
             return Translation(text, text, 0.0, self.languages)
-        words = list(re.finditer(r"\S+", text))
+        words = list(re.finditer(rf"(?:{PROTECTED.pattern}|\S)+?(?=\s|\Z)", text, re.ASCII))
         translation, links = "", []
         for match in reversed(words):
             translation += " " if translation else ""

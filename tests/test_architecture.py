@@ -29,7 +29,6 @@ from sixfold.serving.options import ServeOptions, read_options
 from sixfold.text import learn
 from sixfold.training import defaults
 from sixfold.translation.bulk import shards
-from sixfold.translation.documents import document
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -235,7 +234,7 @@ def test_the_commands_of_the_documents_guide_do_what_they_say(follow, tmp_path):
     assert notes.count("`数学`") == 1
     assert (folder / "table.en.csv").read_text(encoding="utf-8") == "id,title\n我们,We need mathematics\n"
     text = (ROOT / "docs/guides/documents.md").read_text(encoding="utf-8")
-    for name, form in document.FORMATS.items():
+    for name, form in formats.FORMATS.items():
         assert f"`{name}`" in text
         assert all(suffix in text for suffix in form.suffixes)
 

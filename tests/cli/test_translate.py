@@ -494,7 +494,7 @@ def test_mistakes_are_one_line(model, files, tmp_path):
 
     assert "expected one of zh→toy; got to de" in message("你好", "--to", "de")
     assert "expected one of zh→toy; got to de" in message(files[0], "--to", "de", "--output", files[1])
-    assert "got a folder" in message(tmp_path)
+    assert "--output: expected a folder" in message(tmp_path)
     assert "--n-best: expected --json" in message(files[0], "--n-best", 2)
     assert "--alternatives: expected a text" in message(files[0], "--alternatives")
     assert "--details: expected only together with --json" in message("你好", "--details")

@@ -30,7 +30,12 @@ def test_a_document_keeps_its_markup_and_goes_where_it_is_told(model, tmp_path):
 def test_what_a_document_cannot_be_asked_is_refused(model, tmp_path):
     page = tmp_path / "page.json"
     page.write_text('{"a": "我们"}', encoding="utf-8")
-    for option, message in (("--json", "expected none of --json"), ("--format=word", "--format: expected one of text")):
+    for option, message in (
+        ("--json", "--json: expected --output"),
+        ("--resume", "--resume: expected"),
+        ("--prefix=so", "expected none of --details, --n-best and --prefix"),
+        ("--format=word", "--format: expected one of text"),
+    ):
         result = sixfold("translate", "--model", model, page, option)
         assert result.returncode == 2
         assert message in result.stderr
@@ -68,10 +73,11 @@ def test_some_columns_of_a_table_are_translated(model, tmp_path):
     translate(model, table, "--columns", "标题", "--output", tmp_path / "out.csv")
     assert (tmp_path / "out.csv").read_bytes().decode() == '编号,标题\r\n我们,"I love mathematics"\r\n'
     assert translate(model, table, "--columns", "2", "--format", "csv").stdout.startswith("编号,")
+    no_table = "--columns: expected a document in the format csv or tsv; got"
     for words, message in (
         ((table, "--columns", "标体"), "--columns: expected one of 编号, 标题; got '标体'"),
-        ((table, "--columns", "标题", "--format", "text"), "--columns: expected a table, csv or tsv; got text"),
-        (("我们", "--columns", "标题"), "--columns: expected a table, csv or tsv; got text"),
-        ((table, "--columns", "标题", "--format", "html"), "--columns: expected a table, csv or tsv; got html"),
+        ((table, "--columns", "标题", "--format", "text"), f"{no_table} text"),
+        (("我们", "--columns", "标题"), f"{no_table} text"),
+        ((table, "--columns", "标题", "--format", "html"), f"{no_table} html"),
     ):
         assert message in complaint("translate", "--model", model, *words)

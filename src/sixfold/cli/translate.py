@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, nullcontext, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args
 
@@ -15,6 +14,8 @@ import typer
 
 from sixfold import files, modelfile
 from sixfold.cli.options import MODELS_HELP, Command
+from sixfold.cli.translate_documents import translate_document_file
+from sixfold.cli.translate_folder import translate_folder
 from sixfold.cli.translate_input import (
     LIKE_A_FILE,
     STDIN,
@@ -22,7 +23,6 @@ from sixfold.cli.translate_input import (
     display_name,
     input_path,
     open_input,
-    read_all,
 )
 from sixfold.cli.translate_lines import (
     MAX_WINDOW,
@@ -31,57 +31,26 @@ from sixfold.cli.translate_lines import (
     TranslationJob,
     file_size,
     progress,
-    sentence_progress,
 )
+from sixfold.cli.translate_options import CommandOptions
 from sixfold.config import Compute
 from sixfold.errors import ConfigError, RequestError, SixfoldError
-from sixfold.text.encodings import SAMPLE_BYTES, check_utf8
 from sixfold.text.sentences import is_spaced
-from sixfold.translation.documents.document import FORMATS, check_columns, format_of, read_parts
-from sixfold.translation.documents.steps import translate_read_document
+from sixfold.translation.documents.formats import FORMATS, check_options, format_of
+from sixfold.translation.documents.options import DocumentOptions
 from sixfold.translation.glossary import Glossary
 from sixfold.translation.line_translator import (
     LANGUAGE_NOTICES,
     LineTranslator,
-    NoticeCount,
-    add_notice_count,
-    check_strict,
     strict_error,
 )
-from sixfold.translation.line_translator import warning_lines as warnings_of
 from sixfold.translation.loading import Device, choose_device, find_model, shipped_models
 from sixfold.translation.memory import TranslationMemory
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.request import TranslationRequest
 from sixfold.translation.result import Translation, TranslationPart
-from sixfold.translation.translator import Translator
 
 DEFAULT_ALTERNATIVES = 5
-BINARY_FORMAT = "docx"  # the only document format that is not text
-
-
-@dataclass(frozen=True)
-class CommandOptions:
-    """The options of the command, for texts, files and pipes alike."""
-
-    models: list[Path]
-    request: TranslationRequest
-    compute: Compute
-    device: Device | None
-    threads: int | None
-    as_json: bool
-    details: bool
-    output: Path | None
-    resume: bool
-    form: str | None = None
-    columns: tuple[str, ...] = ()
-    strict: bool = False
-
-    def load_translator(self, device: Device) -> Translator:
-        """Return a translator for these languages, on the device of the options or else on `device`."""
-        translator = Translator(self.models, self.device or device, self.threads, self.compute)
-        translator.check_languages(self.request.source, self.request.target, self.request.pivot)
-        return translator
 
 
 def register(app: typer.Typer, name: str) -> None:
@@ -92,8 +61,9 @@ def translate(
     texts: Annotated[
         list[str],
         typer.Argument(
-            metavar="[TEXT|FILE|-]...",
-            help="Translate this text, or these files. Without it, or with -, read standard input.",
+            metavar="[TEXT|FILE|FOLDER|-]...",
+            help="Translate this text, these files, or the documents in this folder. Without it, or with -, read "
+            "standard input.",
         ),
     ] = [],  # noqa: B006
     target: Annotated[
@@ -156,6 +126,13 @@ def translate(
     columns: Annotated[
         str | None, typer.Option(help="Translate only these columns of a table, by name or number, for example id,3.")
     ] = None,
+    keys: Annotated[
+        str | None,
+        typer.Option(
+            help="Translate only these keys of JSON or YAML, for example title,page.*.text; !*.id: all others."
+        ),
+    ] = None,
+    header: Annotated[bool, typer.Option("--header", help="Translate the header of a table too.")] = False,
     device: Annotated[
         str | None, typer.Option(help="Run on auto, cpu or cuda. Default: cpu for a text, auto for files.")
     ] = None,
@@ -179,13 +156,15 @@ def translate(
 ) -> None:
     """Translate a text, a file or a pipe.
 
-    Each line of a file or a pipe becomes one line. Documents keep their format. Several files need --output.
+    Each line of a file or a pipe becomes one line. Documents keep their format. Several files need --output. The exit
+    status is 3 if a part of a document was not translated because its translation would have damaged the document.
     """
     if compute not in get_args(Compute):
         raise ConfigError(f"--compute: expected one of {', '.join(get_args(Compute))}; got {compute!r}")
     inputs = [None if as_text else input_path(text) for text in texts]
     check_inputs(texts, inputs, workers is not None or field is not None)
-    shards = [path for path in inputs if path is not None] if len(texts) > 1 or workers or field else []
+    is_many = len(texts) > 1 or workers or field or any(path is not None and path.is_dir() for path in inputs)
+    shards = [path for path in inputs if path is not None] if is_many else []
     if shards and alternatives:
         raise RequestError("--alternatives: expected a text; got files", "give the text itself")
     request = TranslationRequest(
@@ -196,15 +175,29 @@ def translate(
     options = CommandOptions(
         [find_model(model) for model in models] or shipped_models(), request, cast(Compute, compute),
         cast("Device | None", device), threads, as_json, details, output, resume, form,
-        () if columns is None else tuple(columns.split(",")), strict,
+        DocumentOptions(split_list(columns), split_list(keys), header), strict,
     )  # fmt: skip
-    if shards:
+    if is_for_documents(shards, workers, field, form):
+        translate_folder(options, shards)
+    elif shards:
         from sixfold.cli.translate_shards import translate_shards
 
         translate_shards(options, shards, workers, field or "text")
     else:
         count = n_best or DEFAULT_ALTERNATIVES if alternatives else None
         translate_one(options, texts[0] if texts else None, inputs[0] if inputs else STDIN, count)
+
+
+def is_for_documents(paths: Sequence[Path], workers: str | None, field: str | None, form: str | None) -> bool:
+    """Return whether several files are documents, or folders of them, rather than files of lines."""
+    if workers or field:
+        return False
+    return any(path.is_dir() or format_of(path, form) is not None for path in paths)
+
+
+def split_list(value: str | None) -> tuple[str, ...]:
+    """Return the parts of an option that are separated by commas."""
+    return () if value is None else tuple(value.split(","))
 
 
 def translate_one(options: CommandOptions, text: str | None, path: Path | None, alternatives: int | None) -> None:
@@ -214,8 +207,8 @@ def translate_one(options: CommandOptions, text: str | None, path: Path | None, 
     """
     is_prompt = text is None and sys.stdin is not None and sys.stdin.isatty()
     kind = None if path is None else format_of(path, options.form)
-    check_options(options, is_lines=path is not None, is_prompt=is_prompt)
-    check_columns(options.columns, kind)
+    check_combination(options, is_lines=path is not None, is_prompt=is_prompt)
+    check_options(options.document, kind)
     if alternatives is not None:
         if path is not None:
             raise RequestError("--alternatives: expected a text; got a file or a pipe", "give the text itself")
@@ -230,7 +223,7 @@ def translate_one(options: CommandOptions, text: str | None, path: Path | None, 
         translate_text(options, text or "")
 
 
-def check_options(options: CommandOptions, is_lines: bool, is_prompt: bool) -> None:
+def check_combination(options: CommandOptions, is_lines: bool, is_prompt: bool) -> None:
     """Raise RequestError if options do not go together."""
     if options.details and not options.as_json:
         raise RequestError("--details: expected only together with --json", "add --json")
@@ -359,38 +352,6 @@ def translate_file(options: CommandOptions, path: Path) -> None:
             raise
     for line in lines.warning_lines():
         print(f"warning: {line}", file=sys.stderr)
-
-
-def translate_document_file(options: CommandOptions, path: Path, form: str) -> None:
-    """Translate a document. It is read as a whole, because its parts may depend on each other."""
-    if options.as_json or options.resume or options.request.options.n_best > 1 or options.request.options.prefix:
-        raise RequestError(
-            f"{path}: a document of the format {form}: expected none of --json, --resume, --n-best and --prefix",
-            "--format text translates its lines",
-        )
-    if options.output is not None:
-        files.check_output_path(options.output)
-    with ExitStack() as stack:
-        data = read_all(open_input(path, stack, is_binary=form == BINARY_FORMAT))
-        if form != BINARY_FORMAT:
-            check_utf8(data[:SAMPLE_BYTES], display_name(path))
-        translator = stack.enter_context(options.load_translator("auto"))
-        parts = read_parts(data, form, path.name if path != STDIN else "input", options.columns)
-        with sentence_progress(sys.stderr.isatty()) as show:
-            translated, report = translate_read_document(translator, parts, data, options.request, show)
-    occurrences: dict[str, NoticeCount] = {}
-    for line, notice in report.notices:
-        add_notice_count(occurrences, notice.kind, NoticeCount(1, f"{display_name(path)}:{line}", notice.message))
-    if options.strict:
-        check_strict(occurrences)
-    if options.output is None:
-        sys.stdout.buffer.write(translated)
-        sys.stdout.buffer.flush()
-    else:
-        with files.atomic_write(options.output) as file:
-            file.write(translated)
-    for warning in warnings_of(0, "", occurrences):
-        print(f"warning: {warning}", file=sys.stderr)
 
 
 def partial_output(options: CommandOptions, path: Path, size: int | None) -> PartialOutput:

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from sixfold.errors import ConfigError, DataError, RequestError
+from sixfold.errors import DataError, RequestError
 from sixfold.text.encodings import SAMPLE_BYTES, check_utf8
 from sixfold.text.languages import DENSE, letters
-from sixfold.translation.documents.document import FORMATS
+from sixfold.translation.documents.formats import FORMATS
 
 STDIN = Path("-")
 # Suffixes of file names that single words rarely have. Those of programs are left out, because Node.js is a word.
@@ -55,8 +55,6 @@ def input_path(text: str) -> Path | None:
             return None
     except (OSError, ValueError):  # too long for a file name, or with a NUL character
         return None
-    if path.is_dir():
-        raise ConfigError(f"{path}: expected a text or a file; got a folder", "name one of its files")
     return path
 
 

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sixfold import modelfile
-from sixfold.cli.translate import CommandOptions
 from sixfold.cli.translate_lines import progress
+from sixfold.cli.translate_options import CommandOptions
 from sixfold.errors import ConfigError, DataError, RequestError
 from sixfold.text.encodings import SAMPLE_BYTES, check_utf8
 from sixfold.translation.bulk.ray_workers import translate_with_ray
 from sixfold.translation.bulk.shards import Block, ShardJob
 from sixfold.translation.bulk.workers import BlockResult, JobSummary, WorkerOptions, translate_in_threads
-from sixfold.translation.documents.document import format_of
+from sixfold.translation.documents.formats import format_of
 from sixfold.translation.loading import choose_device
 
 RECORD_SUFFIX = ".jsonl"
@@ -58,7 +58,7 @@ def check_shards(options: CommandOptions, shards: Sequence[Path], workers: str |
         raise ConfigError(f"--workers: expected ray or nothing; got {workers!r}")
     if options.output is None:
         raise RequestError("--output: expected a folder for the translations of several files", "name it")
-    if options.as_json or options.details or options.columns or options.request.options.n_best > 1:
+    if options.as_json or options.details or options.document.chosen() or options.request.options.n_best > 1:
         raise RequestError(
             "several files: expected none of --json, --details, --n-best and --columns",
             "lines of .jsonl files are written as JSON anyway; translate a table by itself",

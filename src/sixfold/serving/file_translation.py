@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
@@ -16,7 +15,8 @@ from sixfold.serving.downloads import Downloads
 from sixfold.serving.responses import HttpError
 from sixfold.serving.service import Caller
 from sixfold.serving.text_progress import TextProgress
-from sixfold.translation.documents.document import FORMATS, Document, format_of, prose_of
+from sixfold.translation.documents.document import Document
+from sixfold.translation.documents.formats import FORMATS, format_of
 from sixfold.translation.request import TranslationRequest
 
 FILE_SUFFIXES = (".txt", *(suffix for form in FORMATS.values() for suffix in form.suffixes))
@@ -24,11 +24,11 @@ FILE_SUFFIXES = (".txt", *(suffix for form in FORMATS.values() for suffix in for
 
 @dataclass(frozen=True)
 class UploadedFile:
-    """A file that has been read: its bytes, and the parts of a document or the text of a plain text file."""
+    """A file that has been read: its bytes, and the document or the plain text in it."""
 
     name: PurePath
     data: bytes
-    parts: Mapping[str, Document] | None
+    document: Document | None  # None: plain text
     text: str  # of a document, its prose
 
 
@@ -45,16 +45,16 @@ class FileTranslation:
             raise HttpError(400, "Invalid request: file format not supported")
         data = await upload.read()
         form = format_of(Path(name.name))
-        parts = await self._service.read_document(data, form, name.name) if form else None
-        text = decode_text(data, name.name) if parts is None else prose_of(parts)
+        document = await self._service.read_document(data, form, name.name) if form else None
+        text = decode_text(data, name.name) if document is None else document.prose
         self._admission.admit_document(request, len(text))
-        return UploadedFile(name, data, parts, text)
+        return UploadedFile(name, data, document, text)
 
     async def translate(
         self, file: UploadedFile, request: TranslationRequest, caller: Caller, progress: TextProgress
     ) -> str:
         """Translate a file and return the address of the translation; the request names both languages."""
-        if file.parts is None:
+        if file.document is None:
             bom = codecs.BOM_UTF8 if file.data.startswith(codecs.BOM_UTF8) else b""
             (translation,) = await self._service.translate([file.text], request, caller, progress)
             translated = bom + translation.text.encode()
@@ -62,7 +62,7 @@ class FileTranslation:
             translated = file.data
         else:
             own = replace(request, details=False)
-            translated, _ = await self._service.translate_document(file.parts, file.data, own, caller, progress)
+            translated, _ = await self._service.translate_document(file.document, own, caller, progress)
         return self._downloads.add(translated, f"{file.name.stem}_{request.target}{file.name.suffix}")
 
 

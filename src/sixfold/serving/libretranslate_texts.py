@@ -169,9 +169,8 @@ class TextTranslation:
 
         async def translate(text: str) -> list[str]:
             async with slots:
-                data = text.encode()
-                parts = await self._service.read_document(data, "html")
-                translated, _ = await self._service.translate_document(parts, data, best_only, caller, progress)
+                document = await self._service.read_document(text.encode(), "html")
+                translated, _ = await self._service.translate_document(document, best_only, caller, progress)
                 return [translated.decode()]
 
         return await gather(map(translate, texts))

@@ -6,7 +6,7 @@ import asyncio
 import math
 import os
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from functools import partial
@@ -23,8 +23,8 @@ from sixfold.serving.text_progress import PendingText, TextProgress
 from sixfold.serving.turns import BatchKey
 from sixfold.text.detection import LanguageCandidate
 from sixfold.translation.cancellation import Cancelled, cancellable
-from sixfold.translation.documents.document import Document, read_parts
-from sixfold.translation.documents.steps import Report, TextBatch, translate_parts
+from sixfold.translation.documents.document import Document
+from sixfold.translation.documents.steps import Report, TextBatch, document_steps
 from sixfold.translation.hops import HopBatch, translate_along
 from sixfold.translation.pipeline import SentenceResult, decode, prepare
 from sixfold.translation.prepare import SourceSentence
@@ -121,17 +121,16 @@ class Service:
         with self.models.borrow() as loaded:
             return loaded.translator.detect(text)
 
-    async def read_document(self, data: bytes, form: str, name: str = "document") -> dict[str, Document]:
-        """Return the parts of a document. It is read in a thread, which stops if the caller is cancelled."""
+    async def read_document(self, data: bytes, form: str, name: str = "document") -> Document:
+        """Read a document. It is read in a thread, which stops if the caller is cancelled."""
         limit = self._options.max_file
         return await self._run_job(
-            self._document_pool, lambda _: read_parts(data, form, name, max_unpacked_bytes=limit)
+            self._document_pool, lambda _: Document.read(data, form, name, max_unpacked_bytes=limit)
         )
 
     async def translate_document(
         self,
-        parts: Mapping[str, Document],
-        data: bytes,
+        document: Document,
         request: TranslationRequest,
         caller: Caller,
         progress: TextProgress | None = None,
@@ -141,7 +140,7 @@ class Service:
         Its sentences share batches with other requests. Placing markup and writing run in threads.
         """
         progress = progress or TextProgress()
-        steps = translate_parts(parts, data, request)
+        steps = document_steps(document, request)
 
         def advance(
             translations: Sequence[Sequence[Translation]] | None, _: LoadedModels

@@ -61,7 +61,7 @@ def test_a_missing_column_is_an_error_that_names_the_columns(columns, message, h
 
 @pytest.mark.parametrize("form", ["html", "docx", "json"])
 def test_columns_of_what_is_no_table_are_refused(form):
-    with pytest.raises(RequestError, match=f"--columns: expected a table, csv or tsv; got {form}"):
+    with pytest.raises(RequestError, match=f"--columns: expected a document in the format csv or tsv; got {form}"):
         translated("{}", ["a"], form)
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from sixfold.configfile import did_you_mean
 from sixfold.errors import RequestError
+from sixfold.translation.documents.options import NO_OPTIONS, DocumentOptions
 from sixfold.translation.documents.units import Piece, Span, Unit, make_unit, text_pieces
 
 _CELL = r'"(?P<quoted>[^"]*+(?:""[^"]*+)*+)"(?=[{0}\r\n]|\Z)|(?P<plain>[^{0}\r\n]+)'
@@ -25,18 +26,18 @@ class Cell(NamedTuple):
     quoted: bool
 
 
-def parse_csv(text: str, columns: Sequence[str | int] = ()) -> list[Unit]:
+def parse_csv(text: str, options: DocumentOptions = NO_OPTIONS) -> list[Unit]:
     """Return the cells as units; they are separated by commas, or by semicolons if the first line has more of these."""
     first = text.lstrip("\r\n").partition("\n")[0]
     semicolons = first.count(";") > first.count(",")
     cells, widest = _cells(text, _SEMICOLONS, ";") if semicolons else _cells(text, _CSV, ",")
-    return _units(text, _choose(text, cells, columns, widest), _quote_if_needed)
+    return _units(text, _choose(text, cells, options.columns, widest), _quote_if_needed)
 
 
-def parse_tsv(text: str, columns: Sequence[str | int] = ()) -> list[Unit]:
+def parse_tsv(text: str, options: DocumentOptions = NO_OPTIONS) -> list[Unit]:
     """Return the cells as units; they are separated by tabs, and quotation marks have no meaning."""
     cells, widest = _cells(text, _TABS, "\t")
-    return _units(text, _choose(text, cells, columns, widest), _replace_tabs)
+    return _units(text, _choose(text, cells, options.columns, widest), _replace_tabs)
 
 
 def _cells(text: str, pattern: re.Pattern[str], separator: str) -> tuple[list[Cell], int]:

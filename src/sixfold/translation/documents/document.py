@@ -1,9 +1,10 @@
 """Documents read and written: units of prose are found and replaced, and every other byte stays where it is.
 
 1. A format module finds the units of prose (`Document.read`).
-2. Their texts are translated together (`steps.translate_parts`), by a translator or a server.
+2. Their texts are translated together (`steps.document_steps`), by a translator or a server.
 3. Markup is put back into each translation (`placement.place_markup`).
-4. The document is written with the translations (`write_parts`).
+4. The translations are checked in their places (`verification.find_faulty_units`).
+5. The document is written with the translations (`Document.write`).
 """
 
 from __future__ import annotations
@@ -11,80 +12,43 @@ from __future__ import annotations
 import codecs
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import NamedTuple
 
 from sixfold.errors import DataError, RequestError
-from sixfold.translation.documents import csv_tsv, docx, html, json_yaml, markdown, po_xliff, subtitles
+from sixfold.translation.documents import archive
+from sixfold.translation.documents.formats import FORMATS, Archive, Format, check_options
+from sixfold.translation.documents.options import NO_OPTIONS, DocumentOptions
 from sixfold.translation.documents.placement import UnitTranslation
+from sixfold.translation.documents.structure import Structure
 from sixfold.translation.documents.units import Span, Unit, UnreadableError
-
-Parse = Callable[[str], list[Unit]]
-Structure = Callable[[str], object]
-
-
-def _no_structure(_text: str) -> object:
-    return None
-
-
-def _without_language(text: str, _target: str) -> str:
-    return text
-
-
-class Format(NamedTuple):
-    """What is known about a format of documents.
-
-    `structure` reads a document with a parser that `parse` does not use, and returns what a translation must leave as it
-    is. It raises UnreadableError for a document that does not have the format. `set_language` writes the target
-    language into a translated document, where the format has a place for it.
-    """
-
-    parse: Parse
-    suffixes: tuple[str, ...]
-    structure: Structure = _no_structure
-    set_language: Callable[[str, str], str] = _without_language
-
-
-FORMATS: Mapping[str, Format] = {
-    "html": Format(html.parse, (".html", ".htm", ".xhtml")),
-    "markdown": Format(markdown.parse, (".md", ".markdown")),
-    "srt": Format(subtitles.parse, (".srt",)),
-    "vtt": Format(subtitles.parse, (".vtt",)),
-    "json": Format(json_yaml.parse_json, (".json",)),
-    "yaml": Format(json_yaml.parse_yaml, (".yaml", ".yml")),
-    "po": Format(po_xliff.parse_po, (".po", ".pot")),
-    "xliff": Format(po_xliff.parse_xliff, (".xliff", ".xlf")),
-    "csv": Format(csv_tsv.parse_csv, (".csv",)),
-    "tsv": Format(csv_tsv.parse_tsv, (".tsv",)),
-    "docx": Format(docx.parse, (".docx",)),
-}
-
-
-TABLES = {"csv": csv_tsv.parse_csv, "tsv": csv_tsv.parse_tsv}  # formats with columns to choose from
 
 
 @dataclass(frozen=True)
-class Document:
-    """A text with its units. Units do not overlap, except that one may be in the markup of another."""
+class DocumentPart:
+    """A text with its units: a document, or one member of an archive.
+
+    Units do not overlap, except that one may be in the markup of another.
+    """
 
     text: str
     units: tuple[Unit, ...]
+    format: Format
+    structure: Structure
     bom: bytes = b""
-    form: str = ""  # a key of FORMATS
+    member: str | None = None  # the name of the part of an archive that this is
 
     @classmethod
-    def read(cls, data: bytes, form: str, name: str = "document", columns: Sequence[str | int] = ()) -> Document:
-        """Find the units of a document.
-
-        `form`: a key of FORMATS. `name`: the name of the document in messages. `columns`: the columns of a table to
-        translate, by name or number; all of them if empty.
-        """
-        if form not in FORMATS:
-            raise RequestError(f"--format: expected one of {', '.join(FORMATS)}; got {form!r}")
-        check_columns(columns, form)
+    def read(
+        cls,
+        data: bytes,
+        form: Format,
+        name: str = "document",
+        options: DocumentOptions = NO_OPTIONS,
+        member: str | None = None,
+    ) -> DocumentPart:
+        """Find the units of a text. `name`: the name of the document in messages."""
         bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
         try:
             text = data[len(bom) :].decode("utf-8")
@@ -95,15 +59,23 @@ class Document:
                 "convert the file, for example: iconv -f GB18030 -t UTF-8",
             ) from None
         try:
-            units = TABLES[form](text, columns) if columns else FORMATS[form].parse(text)
+            structure = form.structure(text)
+            text = form.normalise(text)
+            units = form.parse(text, options)
         except UnreadableError as error:
             where = name if error.line is None else f"{name}:{error.line}"
             raise DataError(f"{where}: {error.message}", error.hint) from None
-        return cls(text, tuple(sorted(units, key=lambda unit: (unit.span[0], -unit.span[1]))), bom, form)
+        in_order = tuple(sorted(units, key=lambda unit: (unit.span[0], -unit.span[1])))
+        return cls(text, in_order, form, structure, bom, member)
 
     def line_of(self, position: int) -> int:
         """Return the number of the line, from 1, that a position of the text is in."""
         return bisect_left(self._line_ends, position) + 1
+
+    def location(self, index: int) -> str:
+        """Return where a unit is, for people: its line, after the name of the part if it is a part of an archive."""
+        line = self.line_of(self.units[index].span[0])
+        return f"{line}" if self.member is None else f"{self.member}, text {index + 1}"
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -113,9 +85,17 @@ class Document:
     def _line_ends(self) -> list[int]:
         return [match.start() for match in re.finditer("\n", self.text)]
 
-    def write(self, translations: Mapping[int, UnitTranslation]) -> bytes:
-        """Return the document with translations in the place of some units, by their index."""
-        return self.bom + self._render((0, len(self.text)), 0, translations).encode()
+    def render(self, translations: Mapping[int, UnitTranslation], language: str | None = None) -> str:
+        """Return the text of the document with translations in the place of some units, by their index.
+
+        `language`: the code to write where the format has a place for the language of the document.
+        """
+        rendered = self._render((0, len(self.text)), 0, translations)
+        return rendered if language is None else self.format.set_language(rendered, language)
+
+    def write(self, translations: Mapping[int, UnitTranslation], language: str | None = None) -> bytes:
+        """Return the bytes of `render`, with the byte order mark of the document."""
+        return self.bom + self.render(translations, language).encode()
 
     def _render(self, span: Span, first: int, translations: Mapping[int, UnitTranslation]) -> str:
         """Return a part of the document with its translations; no unit before index `first` is in that part."""
@@ -145,51 +125,62 @@ class Document:
         return "".join([before, *parts, unit.escape(rest) if rest else "", after])
 
 
-def format_of(path: Path, forced: str | None = None) -> str | None:
-    """Return the format of a file by its name, or `forced`; None: lines of text."""
-    if forced is not None:
-        if forced != "text" and forced not in FORMATS:
-            raise RequestError(f"--format: expected one of text, {', '.join(FORMATS)}; got {forced!r}")
-        return None if forced == "text" else forced
-    return next((name for name, form in FORMATS.items() if path.suffix.lower() in form.suffixes), None)
+@dataclass(frozen=True)
+class Document:
+    """A document that has been read."""
 
+    data: bytes
+    form: str  # a key of FORMATS
+    parts: Mapping[str, DocumentPart]  # by the name of the document, or by the names of the members of an archive
 
-def check_columns(columns: Sequence[str | int], form: str | None) -> None:
-    """Raise RequestError if columns are chosen in a format without columns."""
-    if columns and form not in TABLES:
-        tables = " or ".join(TABLES)
-        raise RequestError(
-            f"--columns: expected a table, {tables}; got {form or 'text'}", "add --format csv if it is a table"
-        )
+    @classmethod
+    def read(
+        cls,
+        data: bytes,
+        form: str,
+        name: str = "document",
+        options: DocumentOptions = NO_OPTIONS,
+        max_unpacked_bytes: int = archive.MAX_TEXT_BYTES,
+    ) -> Document:
+        """Find the units of a document. `name`: its name in messages.
 
+        The members of an archive that have text may have at most `max_unpacked_bytes` bytes.
+        """
+        if form not in FORMATS:
+            raise RequestError(f"--format: expected one of {', '.join(FORMATS)}; got {form!r}")
+        check_options(options, form)
+        known = FORMATS[form]
+        if isinstance(known, Format):
+            return cls(data, form, {name: DocumentPart.read(data, known, name, options)})
+        members = archive.read(
+            data, name, known.title, known.required, lambda member: known.format_of(member) is not None,
+            max_unpacked_bytes,
+        )  # fmt: skip
+        return cls(data, form, {
+            member: DocumentPart.read(content, member_format, f"{name}: {member}", member=member)
+            for member, content in members.items()
+            if (member_format := known.format_of(member)) is not None
+        })  # fmt: skip
 
-def read_parts(
-    data: bytes, form: str, name: str, columns: Sequence[str | int] = (), max_unpacked_bytes: int = docx.MAX_TEXT_BYTES
-) -> dict[str, Document]:
-    """Return the parts of a document: several of a DOCX file, one of any other.
+    @property
+    def prose(self) -> str:
+        """The text of the document without its markup."""
+        return "\n".join(unit.text for part in self.parts.values() for unit in part.units)
 
-    The parts of a DOCX file may have at most `max_unpacked_bytes` bytes.
-    """
-    if form != "docx":
-        return {name: Document.read(data, form, name, columns)}
-    check_columns(columns, form)
-    parts = {part: docx.preserve_spaces(text) for part, text in docx.read(data, name, max_unpacked_bytes).items()}
-    return {part: Document.read(text, form, f"{name}: {part}") for part, text in parts.items()}
+    def write(
+        self, translations: Mapping[str, Mapping[int, UnitTranslation]], languages: Mapping[str, str | None]
+    ) -> bytes:
+        """Return the document with the translations of its units, by part and index.
 
-
-def prose_of(parts: Mapping[str, Document]) -> str:
-    """Return the text of a document without its markup."""
-    return "\n".join(unit.text for part in parts.values() for unit in part.units)
-
-
-def write_parts(
-    parts: Mapping[str, Document], data: bytes, translations: Mapping[str, Mapping[int, UnitTranslation]]
-) -> bytes:
-    """Return a document with the translations of its units, by part and index; `data` is the original."""
-    changed = {part: parts[part].write(of_part) for part, of_part in translations.items() if of_part}
-    if not changed:
-        return data
-    if docx.MAIN_PART in parts:
-        return docx.write(data, changed)
-    (document,) = changed.values()
-    return document
+        `languages`: the code that is written into each part as its language. A document without any translation comes
+        back as it is.
+        """
+        changed = {
+            part: self.parts[part].write(of_part, languages[part]) for part, of_part in translations.items() if of_part
+        }
+        if not changed:
+            return self.data
+        if isinstance(FORMATS[self.form], Archive):
+            return archive.write(self.data, changed)
+        (written,) = changed.values()
+        return written

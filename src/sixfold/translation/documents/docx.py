@@ -2,54 +2,21 @@
 
 from __future__ import annotations
 
-import io
 import re
-import zipfile
-import zlib
-from collections.abc import Mapping
 from dataclasses import replace
 from html import escape
 
-from sixfold.errors import DataError
 from sixfold.translation.documents.html import Token, tokens
 from sixfold.translation.documents.units import Kind, Piece, Unit, make_unit, unescape_references
 
 MAIN_PART = "word/document.xml"
-_PARTS = re.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
 _REVISION_ID = re.compile(r' w:rsid\w*="[^"]*"')
-MAX_UNPACKED_BYTES = 1 << 29  # of all files in the archive
-MAX_TEXT_BYTES = 1 << 26  # of the parts that are read; a book has some millions
 PAIRED_TAGS = frozenset(["w:hyperlink", "w:ins", "w:smarttag", "w:sdt", "w:sdtcontent"])
 
 
-def read(data: bytes, name: str, max_text_bytes: int = MAX_TEXT_BYTES) -> dict[str, bytes]:
-    """Return the parts that hold text; raise DataError, before they are unpacked, if they are too large."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as file:
-            parts = [entry for entry in file.infolist() if _PARTS.fullmatch(entry.filename)]
-            if not any(entry.filename == MAIN_PART for entry in parts):
-                raise DataError(f"{name}: expected a DOCX file; it has no {MAIN_PART}")
-            for entries, limit in ((file.infolist(), MAX_UNPACKED_BYTES), (parts, max_text_bytes)):
-                if sum(entry.file_size for entry in entries) > limit:
-                    raise DataError(f"{name}: expected at most {limit:,} bytes when it is unpacked; got more")
-            return {entry.filename: file.read(entry) for entry in parts}
-    # zipfile raises these for damage, for unknown compression methods, and for passwords.
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError) as error:
-        raise DataError(f"{name}: expected a DOCX file; {error}") from None
-
-
-def write(data: bytes, parts: Mapping[str, bytes]) -> bytes:
-    """Return the same archive with some parts replaced; the other parts and their order stay."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
-        for entry in old.infolist():
-            new.writestr(entry, parts.get(entry.filename, old.read(entry)), entry.compress_type)
-    return out.getvalue()
-
-
-def preserve_spaces(part: bytes) -> bytes:
+def preserve_spaces(part: str) -> str:
     """Make the spaces at the ends of all runs count, since a translation may have spaces there."""
-    return part.replace(b"<w:t>", b'<w:t xml:space="preserve">')
+    return part.replace("<w:t>", '<w:t xml:space="preserve">')
 
 
 def parse(text: str) -> list[Unit]:

@@ -14,7 +14,8 @@ from markdown_it.token import Token
 from sixfold.text.languages import UNSPACED, letters
 from sixfold.translation.cancellation import check_cancelled
 from sixfold.translation.documents import html
-from sixfold.translation.documents.units import PLACEHOLDER, Kind, Piece, Span, Unit, make_unit, text_pieces
+from sixfold.translation.documents.units import Kind, Piece, Span, Unit, make_unit, text_pieces
+from sixfold.translation.protection import protected_spans
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S)
 _LINK_END = re.compile(
@@ -274,9 +275,9 @@ class _Inline:
 def _escape(text: str) -> str:
     """Put a backslash before characters that would be markup; placeholders stay as they are."""
     parts, position = [], 0
-    for placeholder in PLACEHOLDER.finditer(text):
-        parts += [_escape_characters(text[position : placeholder.start()]), placeholder[0]]
-        position = placeholder.end()
+    for start, end in protected_spans(text):
+        parts += [_escape_characters(text[position:start]), text[start:end]]
+        position = end
     escaped = "".join([*parts, _escape_characters(text[position:])])
     return _BLOCK_START.sub(_escape_block_start, escaped, count=1) if _BLOCK_START.match(escaped) else escaped
 

@@ -1,18 +1,20 @@
-"""Puts the markup and the atoms of a unit into its translation; atoms that a translation lacks become marks."""
+"""Puts the markup and the atoms of a unit into its translation."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import Counter
+from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from sixfold.translation.documents.inline import place_marks
-from sixfold.translation.documents.units import Atom, Mark, Span, Unit
+from sixfold.translation.documents.units import Mark, Span, Unit
+from sixfold.translation.protection import Edit, apply_edits
 from sixfold.translation.result import Translation
-from sixfold.translation.string_search import find_strings
+
+_FIRST_ATOM, _ATOMS = 0xF0000, 0xFFFE  # the private characters of plane 15
 
 
 class Insert(NamedTuple):
@@ -33,88 +35,87 @@ class UnitTranslation:
     inserts: tuple[Insert, ...] = ()
 
 
-def missing_atoms(unit: Unit, translation: str) -> list[Atom]:
-    """Return the atoms of a unit that its translation does not have as often as the unit."""
-    atoms = unit.all_atoms()
-    texts = [unit.text[slice(*atom.text_span)] for atom in atoms]
-    expected, positions = Counter(texts), find_strings(translation, texts)
-    return [atom for atom, text in zip(atoms, texts, strict=True) if text and len(positions[text]) < expected[text]]
+def atom_character(index: int) -> str:
+    """Return the character that stands for an atom in the text that is translated; no text has one by chance."""
+    return chr(_FIRST_ATOM + index % _ATOMS)
 
 
-def atoms_to_marks(unit: Unit, atoms: Sequence[Atom]) -> Unit:
-    """Return a unit with some of its atoms as single marks, and without the text of these atoms."""
-    chosen = set(atoms)
-    removed = [atom for atom in unit.all_atoms() if atom in chosen]
-    starts = [atom.text_span[0] for atom in removed]
-    removed_lengths = [0, *accumulate(atom.text_span[1] - atom.text_span[0] for atom in removed)]
+def text_to_translate(unit: Unit) -> Unit:
+    """Return a unit with one private character in the place of each atom, and no atoms.
+
+    A translation copies such a character as it copies any placeholder, so it shows where the atom goes.
+    """
+    if not unit.atoms:
+        return unit
+    edits = [Edit(atom.text_span, atom_character(index)) for index, atom in enumerate(unit.atoms)]
+    starts = [edit.span[0] for edit in edits]
+    removed = [0, *accumulate(edit.span[1] - edit.span[0] - 1 for edit in edits)]
 
     def moved(position: int) -> int:
-        """Return where a position is in the new text; one inside a removed atom is where the atom was."""
+        """Return where a position is in the new text; one inside an atom is before the atom."""
         before = bisect_left(starts, position)
-        if before and position < removed[before - 1].text_span[1]:
+        if before and position < edits[before - 1].span[1]:
             before, position = before - 1, starts[before - 1]
-        return position - removed_lengths[before]
+        return position - removed[before]
 
-    # At one position, the marks of the unit come before the atom that becomes a mark.
-    marks = [((mark.position, 0), mark) for mark in unit.marks]
-    marks += [
-        (
-            (atom.text_span[0], 1),
-            Mark(atom.text_span[0], "single", atom.span, unit.text[slice(*atom.text_span)]),
-        )
-        for atom in removed
-    ]
-    text, position = "", 0
-    for atom in removed:
-        text += unit.text[position : atom.text_span[0]]
-        position = atom.text_span[1]
-    remaining = [atom for atom in unit.atoms if atom not in chosen]
-    return replace(
-        unit,
-        text=text + unit.text[position:],
-        marks=tuple(
-            mark._replace(position=moved(mark.position)) for _, mark in sorted(marks, key=lambda pair: pair[0])
-        ),
-        atoms=tuple(
-            atom._replace(text_span=(moved(atom.text_span[0]), moved(atom.text_span[1]))) for atom in remaining
-        ),
-    )
+    marks = tuple(mark._replace(position=moved(mark.position)) for mark in unit.marks)
+    return replace(unit, text=apply_edits(unit.text, edits), marks=marks, atoms=())
 
 
 def place_markup(unit: Unit, translation: Translation, spaced: bool) -> tuple[UnitTranslation, bool]:
-    """Return a translation with the markup of its unit, and whether every pair of marks has words inside."""
+    """Return a translation with the markup of its unit, and whether every pair of marks has words inside.
+
+    `translation` is of `text_to_translate`.
+    """
     text = translation.text
     inserts = _place_atoms(unit, text)
-    atom_spans = sorted(insert.target for insert in inserts)
-    marks, has_words_inside = place_marks(unit, text, translation.alignment) if unit.marks else ([], True)
+    masked = text_to_translate(unit)
+    marks, has_words_inside = place_marks(masked, text, translation.alignment) if unit.marks else ([], True)
     for position, index in marks:
         mark = unit.marks[index]
-        before = bisect_left(atom_spans, (position, 0))
-        if before and position < atom_spans[before - 1][1]:  # inside an atom
-            position = atom_spans[before - 1][0 if mark.kind == "open" else 1]
-        padding = _padding(unit, mark, text, position, spaced)
-        inserts.append(Insert((position, position), mark.span, mark.raw, *padding))
+        inserts.append(Insert((position, position), mark.span, mark.raw, *_padding(unit, mark, text, position, spaced)))
     order = sorted(range(len(inserts)), key=lambda index: _sort_key(inserts[index], index))
     return UnitTranslation(text, tuple(inserts[index] for index in order)), has_words_inside
 
 
-def _place_atoms(unit: Unit, translation: str) -> list[Insert]:
-    """Return the atoms of the markup where they are in a translation; no two of them share a character.
+def segments_of(unit: Unit) -> list[Span]:
+    """Return the spans of the text of `text_to_translate` between its marks and atoms, from left to right."""
+    masked = text_to_translate(unit)
+    atoms = [index for index, char in enumerate(masked.text) if _is_atom(char)]
+    edges = sorted({0, len(masked.text), *(mark.position for mark in masked.marks), *atoms, *(at + 1 for at in atoms)})
+    return [(start, end) for start, end in pairwise(edges) if not _is_atom(masked.text[start])]
 
-    The longest come first: the atom `map` must not be found inside the atom `map()`.
-    """
-    atoms = sorted(unit.atoms, key=lambda atom: atom.text_span[0] - atom.text_span[1])
-    texts = [unit.text[slice(*atom.text_span)] for atom in atoms]
-    remaining = {text: iter(positions) for text, positions in find_strings(translation, texts).items()}
-    is_used = bytearray(len(translation))
+
+def place_segments(unit: Unit, translations: Sequence[str]) -> UnitTranslation:
+    """Return the translation of a unit whose segments were translated one by one, with all markup in its old order."""
+    masked = text_to_translate(unit)
+    edits = [Edit(*pair) for pair in zip(segments_of(unit), translations, strict=True)]
+    text = apply_edits(masked.text, edits)
+    inserts = _place_atoms(unit, text)
+    ends = [edit.span[1] for edit in edits]
+    growths = [0, *accumulate(len(edit.text) - (edit.span[1] - edit.span[0]) for edit in edits)]
+    for mark in masked.marks:
+        position = mark.position + growths[bisect_right(ends, mark.position)]
+        inserts.append(Insert((position, position), mark.span, mark.raw))
+    order = sorted(range(len(inserts)), key=lambda index: _sort_key(inserts[index], index))
+    return UnitTranslation(text, tuple(inserts[index] for index in order))
+
+
+def _is_atom(char: str) -> bool:
+    return _FIRST_ATOM <= ord(char) < _FIRST_ATOM + _ATOMS
+
+
+def _place_atoms(unit: Unit, translation: str) -> list[Insert]:
+    """Return the atoms of a unit in the place of the characters that stand for them."""
+    positions: dict[str, deque[int]] = {}
+    for position, char in enumerate(translation):
+        if _is_atom(char):
+            positions.setdefault(char, deque()).append(position)
     inserts = []
-    for atom, text in zip(atoms, texts, strict=True):
-        for start in remaining.get(text, ()):
-            end = start + len(text)
-            if is_used.find(1, start, end) < 0:
-                is_used[start:end] = b"\1" * len(text)
-                inserts.append(Insert((start, end), atom.span))
-                break
+    for index, atom in enumerate(unit.atoms):
+        position = positions[atom_character(index)].popleft()
+        raw = unit.text[slice(*atom.text_span)]
+        inserts.append(Insert((position, position + 1), atom.span, raw))
     return inserts
 
 

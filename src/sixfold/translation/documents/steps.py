@@ -11,13 +11,23 @@ from sixfold.text.languages import SCRIPTS, letters
 from sixfold.text.sentences import is_spaced
 from sixfold.translation.cancellation import check_cancelled
 from sixfold.translation.direction import language_notices
-from sixfold.translation.documents.document import Document, prose_of, read_parts, write_parts
-from sixfold.translation.documents.placement import UnitTranslation, atoms_to_marks, missing_atoms, place_markup
+from sixfold.translation.documents.document import Document
+from sixfold.translation.documents.options import DocumentOptions
+from sixfold.translation.documents.placement import (
+    UnitTranslation,
+    place_markup,
+    place_segments,
+    segments_of,
+    text_to_translate,
+)
 from sixfold.translation.documents.units import Unit
+from sixfold.translation.documents.verification import find_faulty_units, structure_fault
 from sixfold.translation.glossary import Glossary
+from sixfold.translation.icu import has_same_frame
 from sixfold.translation.memory import TranslationMemory
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.prepare import has_words
+from sixfold.translation.protection import has_same_parts, protected_spans
 from sixfold.translation.request import TranslationRequest
 from sixfold.translation.result import Notice, Translation
 from sixfold.translation.translator import Progress, Translator
@@ -28,10 +38,12 @@ Key = tuple[str, int]  # the part that a unit is in, and its index there
 
 @dataclass
 class Report:
-    """The number of units of a document, and the notices about their translations with the lines of the document."""
+    """How many units of a document there are and how many are translated, and the notices about them."""
 
     units: int = 0
-    notices: list[tuple[int, Notice]] = field(default_factory=list)
+    translated: int = 0
+    untranslated: int = 0  # because their translations would have damaged the document
+    notices: list[tuple[str, Notice]] = field(default_factory=list)  # each with where it is: the line, or the part
 
 
 class TextBatch(NamedTuple):
@@ -58,27 +70,25 @@ def translate_document(
     glossary: Glossary | None = None,
     memory: TranslationMemory | None = None,
     columns: Sequence[str | int] = (),
+    keys: Sequence[str] = (),
+    header: bool = False,
 ) -> tuple[bytes, Report]:
     """Return a document with its prose translated; the whole document has one direction.
 
-    `form`: a key of FORMATS. `columns`: the columns of a table to translate, by name or by number from 1. If one is
-    given by name, the first row is a header, which stays.
+    `form`: a key of FORMATS. `columns`: the columns of a table to translate, by name or by number from 1. `keys`:
+    patterns of the keys of JSON or YAML to translate. `header`: translate the header of a table too.
     """
-    parts = read_parts(data, form, name, columns)
+    document = Document.read(data, form, name, DocumentOptions(tuple(columns), tuple(keys), header))
     request = TranslationRequest(source, target, options or TranslateOptions(), glossary, memory)
-    return translate_read_document(translator, parts, data, request)
+    return translate_read_document(translator, document, request)
 
 
 def translate_read_document(
-    translator: Translator,
-    parts: Mapping[str, Document],
-    data: bytes,
-    request: TranslationRequest,
-    progress: Progress | None = None,
+    translator: Translator, document: Document, request: TranslationRequest, progress: Progress | None = None
 ) -> tuple[bytes, Report]:
-    """Return a document, of which `parts` is `read_parts`, with its prose translated, as `translate_document` does."""
-    source, target = translator.route(prose_of(parts), request).languages
-    steps = translate_parts(parts, data, replace(request, source=source, target=target))
+    """Return a document that has been read, with its prose translated, as `translate_document` does."""
+    source, target = translator.route(document.prose, request).languages
+    steps = document_steps(document, replace(request, source=source, target=target))
     return run_steps(steps, lambda texts, own: translator.translate_request(texts, own, progress))
 
 
@@ -95,43 +105,96 @@ def run_steps(
         return result
 
 
-def translate_parts(parts: Mapping[str, Document], data: bytes, request: TranslationRequest) -> DocumentSteps:
-    """Translate the prose of a document; `parts` is `read_parts` of `data`, and the request names both languages.
+def document_steps(document: Document, request: TranslationRequest) -> DocumentSteps:
+    """Translate the prose of a document; the request names both languages.
 
-    1. All units of prose are translated.
-    2. Units whose translations lack atoms are translated again, up to three times, with these atoms as marks.
-    3. Markup is put into the translations, and these into the document.
+    1. All units of prose are translated; a private character stands for each atom. Markup is put into the translations.
+    2. Units whose translations would damage the document are translated again, in the segments between their markup,
+       which stays as it is.
+    3. Units for which that is not enough stay as they are, with a notice.
     """
     assert request.source is not None
     assert request.target is not None
     languages = request.source, request.target
-    units = {(part, index): unit for part, document in parts.items() for index, unit in enumerate(document.units)}
-    prose = {key: unit for key, unit in units.items() if is_prose(unit.text, languages)}
+    units = {(name, index): unit for name, part in document.parts.items() for index, unit in enumerate(part.units)}
+    prose = {key: unit for key, unit in units.items() if is_prose(text_to_translate(unit).text, languages)}
     translated = yield from _translate_units(prose, request)
-    translated = yield from _restore_atoms(translated, request)
-    report = Report(len(units))
-    written: dict[str, dict[int, UnitTranslation]] = {part: {} for part in parts}
-    for (part, index), original in units.items():
+    output = _Output(document, languages[1])
+    notices: dict[Key, list[Notice]] = {}
+    for key, unit in units.items():
         check_cancelled()
-        unit, translation = translated.get((part, index), (original, None))
+        translation = translated.get(key)
         if translation is None:  # it stays as it is, perhaps because it is in another language
-            notices = language_notices(unit.text, languages) if has_words(unit.text) else []
-        elif translation.text == original.text:
-            notices = [*translation.warnings]
+            notices[key] = language_notices(unit.text, languages) if has_words(unit.text) else []
+            continue
+        notices[key] = [*translation.warnings]
+        if translation.text != translation.source:
+            placed, has_words_inside = place_markup(unit, translation, is_spaced(languages[1]))
+            output.add(key, placed, part_fault(translation.source, translation.text))
+            notices[key] += [] if has_words_inside else [LOST_MARKUP]
+    output.verify()
+    again = {key: units[key] for key in output.faulty if units[key].marks or units[key].atoms}
+    segments = yield from _translate_segments(again, languages, request)
+    for key, translations in segments.items():
+        output.add(key, place_segments(units[key], [translation.text for translation in translations]))
+        notices[key] = [warning for translation in translations for warning in translation.warnings]
+    if segments:
+        output.verify()
+    for key, reason in output.faulty.items():
+        notices[key] = [Notice("untranslated", f"not translated, since that would damage the document: {reason}")]
+    located = [
+        (document.parts[part].location(index), notice)
+        for (part, index), of_unit in notices.items()
+        for notice in of_unit
+    ]
+    report = Report(len(units), sum(map(len, output.placed.values())), len(output.faulty), located)
+    return document.write(output.placed, output.languages), report
+
+
+class _Output:
+    """The translations that are written into a document, and why the others are not."""
+
+    def __init__(self, document: Document, language: str) -> None:
+        self._parts = document.parts
+        self.placed: dict[str, dict[int, UnitTranslation]] = {name: {} for name in document.parts}
+        self.faulty: dict[Key, str] = {}
+        # A part whose place for the language cannot be changed keeps its language.
+        self.languages = {
+            name: None if structure_fault(part, {}, language) else language for name, part in document.parts.items()
+        }
+
+    def add(self, key: Key, placed: UnitTranslation, fault: str | None = None) -> None:
+        """Add the translation of a unit, in the place of an earlier one, or the reason why it cannot be written."""
+        part, index = key
+        self.faulty.pop(key, None)
+        if fault is None:
+            self.placed[part][index] = placed
         else:
-            written[part][index], has_words_inside = place_markup(unit, translation, is_spaced(languages[1]))
-            notices = [*translation.warnings, *([] if has_words_inside else [LOST_MARKUP])]
-        line = parts[part].line_of(unit.span[0]) if notices else 0
-        report.notices += [(line, notice) for notice in notices]
-    return write_parts(parts, data, written), report
+            self.faulty[key] = fault
+
+    def verify(self) -> None:
+        """Take back the translations that would change the structure of the document."""
+        for name, part in self._parts.items():
+            faulty = find_faulty_units(part, self.placed[name], self.languages[name]) if self.placed[name] else {}
+            for index, reason in faulty.items():
+                del self.placed[name][index]
+                self.faulty[name, index] = reason
 
 
-TranslatedUnits = dict[Key, tuple[Unit, Translation]]
+def part_fault(text: str, translation: str) -> str | None:
+    """Return which of the parts that must be copied a translation has not kept, for people; None if it has them all."""
+    if not has_same_frame(text, translation):
+        return "the branches of a plural or select argument differ"
+    if has_same_parts(text, translation):
+        return None
+    parts = [text[slice(*span)] for span in protected_spans(text)]
+    changed = next((part for part in parts if text.count(part) != translation.count(part)), None)
+    return f"{changed} is missing or doubled" if changed else "placeholders are in another order"
 
 
 def _translate_units(
     units: Mapping[Key, Unit], request: TranslationRequest
-) -> Generator[list[TextBatch], Translated, TranslatedUnits]:
+) -> Generator[list[TextBatch], Translated, dict[Key, Translation]]:
     """Translate units in two batches: those with markup, with alignment and without the memory, and the others.
 
     A memory cannot say which words the markup belongs to.
@@ -140,40 +203,37 @@ def _translate_units(
     others = {key: unit for key, unit in units.items() if key not in with_markup}
     own_request = replace(request, memory=None, details=any(unit.marks for unit in with_markup.values()))
     batches = [
-        TextBatch([unit.text for unit in group.values()], of_group)
+        TextBatch([text_to_translate(unit).text for unit in group.values()], of_group)
         for group, of_group in ((with_markup, own_request), (others, request))
     ]
     translations = yield batches
     return {
-        key: (unit, translation)
+        key: translation
         for group, of_group in zip((with_markup, others), translations, strict=True)
-        for (key, unit), translation in zip(group.items(), of_group, strict=True)
+        for key, translation in zip(group, of_group, strict=True)
     }
 
 
-def _restore_atoms(
-    translated: TranslatedUnits, request: TranslationRequest
-) -> Generator[list[TextBatch], Translated, TranslatedUnits]:
-    """Translate units again whose translations lack atoms: these become marks, which the model cannot lose.
-
-    In the third round all atoms become marks. A unit whose translation is the unit itself is left alone.
-    """
-    result = dict(translated)
-    remaining = [key for key, (unit, translation) in translated.items() if translation.text != unit.text]
-    for is_last in (False, False, True):
-        again: dict[Key, Unit] = {}
-        for key in remaining:
-            check_cancelled()
-            unit, translation = result[key]
-            missing = missing_atoms(unit, translation.text)
-            if missing:
-                again[key] = atoms_to_marks(unit, unit.all_atoms() if is_last else missing)
-        if again:
-            own = replace(request, memory=None, details=True)
-            (translations,) = yield [TextBatch([unit.text for unit in again.values()], own)]
-            result |= dict(zip(again, zip(again.values(), translations, strict=True), strict=True))
-        remaining = list(again)
-    return result
+def _translate_segments(
+    units: Mapping[Key, Unit], languages: tuple[str, str], request: TranslationRequest
+) -> Generator[list[TextBatch], Translated, dict[Key, list[Translation]]]:
+    """Translate the segments of units, which are the texts between their marks and atoms, one by one."""
+    segments = {
+        key: [text_to_translate(unit).text[slice(*span)] for span in segments_of(unit)] for key, unit in units.items()
+    }
+    texts = {text: None for of_unit in segments.values() for text in of_unit if is_prose(text, languages)}
+    if not texts:
+        return {}
+    (translations,) = yield [TextBatch(list(texts), replace(request, memory=None))]
+    translated = {
+        text: translation
+        for text, translation in zip(texts, translations, strict=True)
+        if part_fault(text, translation.text) is None
+    }
+    return {
+        key: [translated.get(text) or Translation(text, text, 0.0, languages) for text in of_unit]
+        for key, of_unit in segments.items()
+    }
 
 
 def is_prose(text: str, languages: tuple[str, str]) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import unescape
@@ -16,16 +15,6 @@ Kind = Literal["open", "close", "single"]
 
 MAX_DEPTH = 50  # pairs of marks inside each other
 SPACE = " \t\r\n\f"  # white space between words; any other white space has a meaning of its own
-# Stands for something else, and must be the same in the translation.
-PLACEHOLDER = re.compile(
-    r"(?:https?://|www\.)[!-~]*[\w/#]"  # an address, without the punctuation of the sentence after it
-    r"|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+"
-    r"|\{\{[^{}\n]{1,80}\}\}|\$?\{[^{}\s]{0,60}\}|\{%[^%\n]{1,80}%\}"
-    r"|%(?:\(\w+\)|\d+\$)?[-+#0]?\d*(?:\.\d+)?[sdifxXgcr](?![a-z])|%\{\w+\}|%@"
-    r"|`[^`\n]+`"
-)
-
-
 _LONG_NUMBER = re.compile(r"&#(?:(?P<base>[xX]?)(?P<digits>(?<=#)[0-9]{8,}|(?<=[xX])[0-9a-fA-F]{8,}));?")
 NO_CHARACTER = "\ufffd"
 
@@ -67,16 +56,6 @@ class Unit:
     covered: bool = False  # all of its text must be inside pairs of marks, as in the runs of DOCX
     review: tuple[Span, str] | None = None  # for a translation with warnings: what replaces a span outside the unit
     flanking: bool = False  # whether a mark opens or closes depends on the characters beside it, as in Markdown
-
-    def all_atoms(self) -> list[Atom]:
-        """Return the atoms of the markup, and the placeholders in the text, from left to right."""
-        ends = [atom.text_span[1] for atom in self.atoms]
-        atoms = list(self.atoms)
-        for match in PLACEHOLDER.finditer(self.text):
-            index = bisect_left(ends, match.start() + 1)  # the first atom that ends after the start of the match
-            if index == len(ends) or self.atoms[index].text_span[0] >= match.end():
-                atoms.append(Atom(match.span()))
-        return sorted(atoms)
 
 
 @dataclass
