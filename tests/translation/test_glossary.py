@@ -4,7 +4,7 @@ import pytest
 
 from sixfold import TranslateOptions
 from sixfold.errors import DataError
-from sixfold.translation.glossary import Glossary, Term, has_term
+from sixfold.translation.glossary import Glossary, Term, has_term, without_doubled_ending
 
 
 def test_a_glossary_is_read_with_or_without_its_direction(tmp_path):
@@ -78,3 +78,19 @@ def test_found_still_works_and_warns():
     glossary = Glossary((Term("猫", "cat"),))
     with pytest.warns(DeprecationWarning, match="find_terms"):
         assert glossary.found("我爱猫", "zh") == glossary.find_terms("我爱猫", "zh")
+
+
+@pytest.mark.parametrize(
+    ("text", "term", "spaced", "expected"),
+    [
+        ("安格拉·默克尔克尔来了。", "安格拉·默克尔", False, "安格拉·默克尔来了。"),
+        ("见安格拉·默克尔默克尔。安格拉·默克尔尔", "安格拉·默克尔", False, "见安格拉·默克尔。安格拉·默克尔尔"),
+        ("She saw Angela Merkel Merkel here.", "Angela Merkel", True, "She saw Angela Merkel here."),
+        ("It is Merkel's's plan.", "Merkel's", True, "It is Merkel's plan."),
+        ("the Merkel Merkels", "Merkel", True, "the Merkel Merkels"),
+        ("猫猫很可爱", "猫", False, "猫猫很可爱"),
+        ("nothing of it", "Merkel", True, "nothing of it"),
+    ],
+)
+def test_the_end_of_a_term_is_not_written_twice(text, term, spaced, expected):
+    assert without_doubled_ending(text, term, spaced) == expected

@@ -5,7 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sixfold.text.quantities import DIGITS, LOOSE, PAIRED, SURE, Quantity, digit_values, plain, rounded, shared_units
+from sixfold.text.quantities import (
+    DIGITS,
+    LIKELY,
+    LOOSE,
+    NAME_BEFORE,
+    PAIRED,
+    SURE,
+    Quantity,
+    digit_values,
+    plain,
+    rounded,
+    shared_units,
+)  # fmt: skip
 from sixfold.text.units import CHINESE_UNITS, PERCENT, SIGNS, is_currency
 
 _DIGIT_VALUES = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
@@ -14,44 +26,51 @@ _ONE_TO_NINE = "一二两三四五六七八九"
 _NUMERAL = f"〇零{_ONE_TO_NINE}十百千万亿"
 # 千 before a unit of measure belongs to it: 5千米 is five kilometres.
 _NUMBER = (
-    rf"(?:{DIGITS}|[{_NUMERAL}])(?:(?<!\d)[{_ONE_TO_NINE.replace('两', '')}零〇]|(?:(?<=\d) )?(?:[十千万亿]|百(?!帕))|两(?=[百千万亿])"
+    rf"(?:{DIGITS}|[{_NUMERAL}])(?:(?<!\d)[{_ONE_TO_NINE.replace('两', '')}零〇]"
+    r"|(?:(?<=\d) )?(?:[十千万亿]|百(?!帕))|两(?=[百千万亿])"
     rf"|[多余几来](?=[百千万亿])|(?<=[{_NUMERAL}])点(?=[〇零{_ONE_TO_NINE}])|(?<=[万亿千]){DIGITS})*+"
 )
 _SHORT_NUMBER = rf"(?:\d{{1,2}}(?!\d)|[〇零{_ONE_TO_NINE}十]{{1,3}})"
 _DAY_PARTS = {
     "am": "凌晨 清早 清晨 早上 早晨 上午 今早 明早 一早 早",
-    "pm": "下午 午后 傍晚 晚上 今晚 昨晚 明晚 当晚 晚间 夜间 夜里 深夜 晚",
-    "": "中午 半夜 午夜",
+    "pm": "下午 午后 傍晚 晚上 今晚 昨晚 明晚 当晚 晚间 晚",
+    "": "中午 半夜 午夜 夜间 夜里 深夜",
 }
 _HALVES = {word: half for half, words in _DAY_PARTS.items() for word in words.split()}
 _TIME = (
-    rf"(?P<part>{'|'.join(_HALVES)})?(?:(?<![\d.:/])(?P<clock_hour>\d{{1,2}}):(?P<clock_minute>\d\d)(?![\d:%])(?P<latin>"
-    rf" ?[AaPp]\.?[Mm]\b)?"
-    rf"|(?<![\d.{_NUMERAL}])(?P<hour>{_SHORT_NUMBER}) ?(?:点|时(?=[\d许整至零一二三四五]))"
-    rf"(?:(?P<sharp>钟|整|半)|过?(?P<quarters>[一三])刻|[过零]?(?P<minute>{_SHORT_NUMBER})分(?!之)"
+    rf"(?P<part>(?:{'|'.join(_HALVES)}) ?)?(?:(?<![\d.:/])(?P<clock_hour>\d{{1,2}}):(?P<clock_minute>\d\d)(?![\d:%])"
+    rf"(?P<latin> ?[AaPp]\.?[Mm]\b)?"
+    rf"|(?<![\d.{_NUMERAL}])(?P<hour>{_SHORT_NUMBER}) ?(?:点|时(?=[\d许整至零一二三四五])"
+    r"|(?:(?<=\d)|(?(part)|(?!)))时(?![间候代期常刻速段光差数长效]))"
+    rf"(?:(?P<sharp>钟|整|半)|过?(?P<quarters>[一三])刻|[过零]? ?(?P<minute>{_SHORT_NUMBER}) ?分(?!之)"
     rf"|(?P<bare_minute>\d\d|[二三四五]?十[{_ONE_TO_NINE}]?|零[{_ONE_TO_NINE}])(?![\d{_NUMERAL}%个倍])"
     rf"|(?P<vague_time>多|左右|前|后|至|到|许)?(?![\d{_NUMERAL}](?<!一(?=[直个起样定般些共律边并旦下会到])))))"
 )
 # Words with numerals that are no numbers, or that translations express in other ways.
 _IDIOMS = (
-    "千万(?=[别不要注记小得莫勿当请])|万一(?![千百])|五一|十一(?=长假|黄金周|假期)|双十一|三七|一一|九一一|百分百|百万富翁|千万富翁|亿万富[翁豪]|万万|千千万万|"
-    "成千上万|千百[年万次]|七七八八|三三两两|四四方方|十万火急|一百八十度|千千|百八十|万千|四六级|三百六十行|三八|二百五|十有八九|十之八九|八九不离十|"
-    "一五一十|十万个为什么|大年三十|四舍五入|五十步笑百步|十二生肖|七十士|十四行|十二面体|二十面体|十六进制|八进制|二进制|十进制|五五开|九九|三十而立|半斤八两"
+    "千万(?=[别不要注记小得莫勿当请])|万一(?![千百])|五一|十一(?=长假|黄金周|假期)|双十一|三七|一一|九一一|"
+    "百分百|百万富翁|千万富翁|亿万富[翁豪]|万万|千千万万|成千上万|千百[年万次]|七七八八|三三两两|四四方方|十万火急|一百八十度(?=的?大?转)|四季|四邻|四周|四处|四面|四方|四肢|"
+    "五官|三角|十分(?!之|钟)|十足|十字|万分|万事|万物|百货|百姓|百科|三明治|二手|三维|二维|千千|百八十|万千|四六级|三百六十行|三八|二百五|"
+    "十有八九|十之八九|八九不离十|一五一十|十万个为什么|大年三十|四舍五入|五十步笑百步|十二生肖|七十士|十四行|"
+    "十二面体|二十面体|十六进制|八进制|二进制|十进制|五五开|九九|三十而立|半斤八两"
 )
 # Words that stand for a number, or that English expresses with one; a translation need not have it.
 _VAGUE_WORDS: dict[str, tuple[float, ...]] = {
-    "半": (0.5, 30), "双": (2,), "俩": (2,), "仨": (3,), "翻番": (2,), "翻倍": (2,), "加倍": (2,), "首": (1,), "初": (1,),
-    "周末": (6, 7), "廿": (20,), "卅": (30,), "打": (12,), "次": (2,), "旬": (10,), "另": (2,), "再": (2,), "亚军": (2,),
-    "季军": (3,), "冠军": (1,), "对": (2,), "零": (0,), "学期": (2,), "中午": (12, 0), "午夜": (12, 0), "半夜": (12, 0),
+    "半": (0.5, 30), "双": (2,), "仨": (3,), "翻番": (2,), "翻倍": (2,), "加倍": (2,), "首": (1,),
+    "初": (1,), "周末": (6, 7), "廿": (20,), "卅": (30,), "打": (12,), "次": (2,), "旬": (10,), "另": (2,),
+    "再": (2,), "亚军": (2,), "季军": (3,), "冠军": (1,), "对": (2,), "零": (0,), "学期": (2,), "中午": (12, 0),
+    "午夜": (12, 0), "半夜": (12, 0),
 }  # fmt: skip
 _CHINESE = re.compile(
     rf"(?<![{_NUMERAL}])(?P<idiom>{_IDIOMS})(?![{_NUMERAL}])"
     rf"|(?<![{_NUMERAL}几每两多\d])(?:周|星期|礼拜)(?P<weekday>[一二三四五六日天])(?![{_NUMERAL}次个天年直起边])"
     r"|(?P<date>(?<![\d./-])(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[/.]\d{1,2}[/.]\d{4})(?![\d./-]))"
     rf"|(?P<time>{_TIME})"
+    r"|(?<=UTC )(?P<utc>\d{4})(?!\d)"
     r"|(?P<ratio>(?<![\d./,])\d{1,4}/\d{1,4}(?![\d/]|[.,]\d))"
     rf"|(?P<sign>(?:{'|'.join(map(re.escape, sorted(SIGNS, key=len, reverse=True)))}) ?)?"
-    rf"(?P<before>第 ?|[十百千万亿]{{1,2}}分之|[几数上成好])?(?P<number>{_NUMBER})"
+    rf"(?P<before>第 ?|[十百千万亿]{{1,2}}分之|[几数上成好](?=[十百千万亿]))?(?P<number>{_NUMBER})"
+    r"|(?P<two>双方|[你我他她们]俩)|半(?P<half>个?小时|个?钟头|年|天)(?![前后])"
     rf"|(?P<vague>{'|'.join(sorted(_VAGUE_WORDS, key=len, reverse=True))})"
 )
 _UNITS = "|".join(map(re.escape, sorted(CHINESE_UNITS, key=len, reverse=True)))
@@ -59,11 +78,13 @@ _AFTER = re.compile(
     rf" ?(?:(?:又(?P<whole>{_NUMBER}))?分之(?P<numerator>{_NUMBER})"
     rf"|(?P<century>世纪)(?: ?(?P<decade>{_SHORT_NUMBER}) ?年代)?"
     r"|(?P<years>年代|后(?![,。的来面退边者续续]))"
-    r"|(?P<month>月)(?!季|饼|亮|球|光|度|底薪)|(?P<day>日(?![元圆])|号)|(?P<tenths>成(?![为了立功员长就本绩果交年分])|折(?!叠|磨|断|腾|扣))"
-    rf"|[块元]零?(?P<jiao>[{_ONE_TO_NINE}\d]{{1,2}}|[{_ONE_TO_NINE}\d][毛角](?:[{_ONE_TO_NINE}\d]分?)?)[毛角]?(?![{_NUMERAL}\d])"
+    r"|(?P<month>月)(?!季|饼|亮|球|光|度|底薪)|(?P<day>日(?![元圆内后游间]|之内)|号)"
+    r"|(?P<tenths>成(?![为了立功员长就本绩果交年分])|折(?!叠|磨|断|腾|扣))(?P<more_tenths>[半五])?"
+    rf"|[块元]零?(?P<jiao>[{_ONE_TO_NINE}\d]{{1,2}}|[{_ONE_TO_NINE}\d][毛角](?:[{_ONE_TO_NINE}\d]分?)?)[毛角]?(?![{_NUMERAL}\d边])"
     r"|(?P<small>[毛角](?!度|色|落|巾|衣|病|泽))|(?P<piece>块)"
-    rf"|[多余几来]?[ -]?(?P<unit>{_UNITS})(?P<half>半)?(?P<tail>(?<=[米度秒])[{_ONE_TO_NINE}\d]{{1,2}}(?![{_NUMERAL}\d]))?(?![A-Za-z])"
-    rf"|(?P<more>个半)|(?P<times>倍)|[多余几来]?(?P<classifier>"
+    rf"|[多余几来]?[ -]?(?P<unit>{_UNITS})(?P<half>半)?"
+    rf"(?P<tail>(?<=[米度秒])[{_ONE_TO_NINE}\d]{{1,2}}(?![{_NUMERAL}\d]))?(?![A-Za-z])"
+    rf"|(?P<more>个半|[圈层](?=半))|(?P<times>倍)(?P<half_more>半)?|[多余几来]?(?P<classifier>"
     "[个名位人只条张本辆次件种家座所间层楼级部台场杯瓶支篇句门项期届队组份口匹头双对套轮局集架艘颗枚棵栋株幅封顿遍桶盒箱袋包根枝把人]))"
 )
 _YEAR = re.compile(r"年(?!级|代|前|来|间|后|内|以|多|之|的时间|历史|里|期)")
@@ -87,12 +108,21 @@ def chinese_quantities(text: str) -> list[Quantity]:
             quantities += numeric_date(match["date"], match.start())
         elif match["time"]:
             quantities += _time(match)
+        elif match["utc"]:
+            quantities += clock(int(match["utc"][:2]), int(match["utc"][2:]), "", match.span())
         elif match["ratio"]:
             quantities += ratio(match["ratio"], match.start())
+        elif match["two"]:
+            quantities.append(Quantity("number", (2.0,), match.span(), LIKELY))
+        elif match["half"]:
+            unit = CHINESE_UNITS.get(match["half"].lstrip("个"), "") or CHINESE_UNITS[match["half"]]
+            quantities.append(Quantity("number", (0.5,), match.span(), LIKELY, unit, False))
         elif match["vague"]:
             quantities.append(Quantity("number", _VAGUE_WORDS[match["vague"]], match.span(), LOOSE))
         else:
             numbers = list(_number(text, match))
+            if _EITHER.search(match["number"]):
+                numbers = [one._replace(values=(value,)) for one in numbers for value in one.values[:2]]
             position = max([position, *(number.span[1] for number in numbers)])
             quantities += numbers
     return shared_units(quantities, text)
@@ -106,7 +136,8 @@ def numeric_date(date: str, start: int) -> Iterator[Quantity]:
     span = start, start + len(date)
     yield Quantity("year", (year,), span, SURE)
     yield Quantity("month", tuple(number for number in others if 1 <= number <= 12), span, PAIRED)
-    yield from (Quantity("number", (number,), span, PAIRED) for number in others)
+    yield Quantity("day", tuple(others), span, LIKELY)
+    yield from (Quantity("number", (number,), span, LOOSE) for number in others)
 
 
 def ratio(text: str, start: int) -> Iterator[Quantity]:
@@ -120,9 +151,15 @@ def ratio(text: str, start: int) -> Iterator[Quantity]:
     yield Quantity("month", tuple(value for value in (first, second) if 1 <= value <= 12), span, LOOSE)
 
 
+def day_of_month(value: float, span: tuple[int, int]) -> Iterator[Quantity]:
+    """Yield a day of a month, and its number, since 3号 is the third, and number three."""
+    yield Quantity("day" if value < 100 else "number", (value,), span, LIKELY)
+    yield Quantity("number", (value,), span, LOOSE)
+
+
 def _time(match: re.Match[str]) -> Iterator[Quantity]:
     """Yield a time of day, or the numbers that it may be: 三点五 is 3.5 too, and 三点 three points."""
-    span, half = match.span(), _HALVES.get(match["part"] or "", "")
+    span, half = match.span(), _HALVES.get((match["part"] or "").strip(), "")
     if match["clock_hour"]:
         latin = (match["latin"] or "").strip().lower()[:1]
         yield from clock(int(match["clock_hour"]), int(match["clock_minute"]), f"{latin}m" if latin else half, span)
@@ -136,16 +173,17 @@ def _time(match: re.Match[str]) -> Iterator[Quantity]:
     elif match["quarters"]:
         minute = 15 if match["quarters"] == "一" else 45
     is_time = bool(match["part"] or match["quarters"] or match["sharp"] or minutes or "时" in match["time"])
-    if hour > 24 or minute > 59:
-        yield Quantity("number", (hour,), span, LOOSE)
+    if hour > 24 and (not is_time or not match["hour"].isdigit()):  # 九十九点五分 is a mark of 99.5
+        yield Quantity("number", (hour, float(f"{hour}.{minute}")), span, LOOSE)
         return
-    yield from clock(hour, minute, half, span, PAIRED if is_time else LOOSE)
+    yield from clock(hour, minute, half, span, PAIRED if is_time else LIKELY)
 
 
 def clock(hour: int, minute: int, half: str, span: tuple[int, int], weight: int = PAIRED) -> Iterator[Quantity]:
     """Yield a time of day, and its hour and minute as numbers that the other text may have."""
-    if hour > 24 or minute > 59:
-        yield from (Quantity("number", (value,), span, PAIRED) for value in (hour, minute))
+    if hour > 24 or minute > 59:  # a score, or a mistake
+        yield Quantity("time", (hour * 60 + minute,), span, LIKELY)
+        yield from (Quantity("number", (value,), span, LOOSE) for value in (hour, minute))
         return
     if 12 < hour < 24:
         half = "pm"
@@ -170,15 +208,15 @@ def _number(text: str, match: re.Match[str]) -> Iterator[Quantity]:
     if before.endswith("分之"):
         share = chinese_values(before[:-2])[0]
         percent = rounded(values[0] * 100 / share)
-        is_percent = share == 100
-        parts = () if is_percent else (values[0], share)
         span = start, end
-        yield Quantity("number", (percent, rounded(percent / 100), *parts), span, PAIRED, PERCENT, is_percent)
-        if not is_percent:
-            yield Quantity("number", (values[0], share), span, LOOSE)
+        if share == 100:
+            yield Quantity("number", (percent, rounded(percent / 100)), span, PAIRED, PERCENT)
+        else:
+            yield Quantity("fraction", (rounded(percent / 100),), span, PAIRED)
+            yield Quantity("number", (percent, rounded(percent / 100), values[0], share), span, LOOSE)
         return
     if before == "第":
-        yield Quantity("ordinal", values, (start, end), weight)
+        yield Quantity("ordinal", values, (start, end), max(weight, LIKELY) if values[0] > 1 else LOOSE)
         return
     if is_kilo:  # 五千米
         values = (*values, rounded(values[0] / 1000))
@@ -186,7 +224,8 @@ def _number(text: str, match: re.Match[str]) -> Iterator[Quantity]:
     after = _AFTER.match(text, end)
     if after is None:
         unit, is_digits = SIGNS.get(sign, ""), number[0].isascii()
-        yield Quantity("number", digit_values(number, values[0]) if is_digits else values, (start, end), weight, unit, is_digits)
+        likely = digit_values(number, values[0]) if is_digits else values
+        yield Quantity("number", likely, (start, end), weight, unit, is_digits)  # 十五 may be fifteen yuan
         return
     span = start, after.end()
     yield from _number_with_unit(text, number, values, weight, SIGNS.get(sign, ""), after, span, bool(before))
@@ -223,9 +262,9 @@ def _number_with_unit(
             yield Quantity("month", (value,), span, PAIRED)
             yield Quantity("number", (value,), span, LOOSE)
     elif after["day"]:
-        yield Quantity("number", values, span, PAIRED if number.isascii() or after["day"] == "日" else LOOSE)
+        yield from day_of_month(value, span)
     elif after["tenths"]:
-        percent = values[-1] if values[-1] > 10 else 10 * value
+        percent = values[-1] if values[-1] > 10 else 10 * value + (5 if after["more_tenths"] else 0)
         tenths = (percent, 100 - percent, rounded(percent / 100), value)
         yield Quantity("number", tenths, span, PAIRED, PERCENT, has_own_unit=False)
     elif after["jiao"]:
@@ -233,7 +272,7 @@ def _number_with_unit(
         yield Quantity("number", (rounded(value + float(f"0.{digits}")), value), span, weight, "money")
         yield Quantity("number", (value, float(digits), 10 * float(digits)), span, LOOSE)
     elif after["small"]:
-        yield Quantity("number", (rounded(value / 10), 10 * value, value), span, weight, "money")
+        yield Quantity("number", (rounded(value / 10), 10 * value, value), span, weight, "money", has_own_unit=False)
     elif after["piece"]:
         yield Quantity("number", values, span, PAIRED, "money", has_own_unit=False)
     elif after["unit"]:
@@ -242,11 +281,12 @@ def _number_with_unit(
     elif after["more"]:
         yield Quantity("number", (value + 0.5,), span, PAIRED)
     elif after["times"]:
-        yield Quantity("number", (*values, value + 1), span, weight)
+        times = value + 0.5 if after["half_more"] else value
+        yield Quantity("number", (times, times + 1), span, weight)
     else:
         if after["classifier"] in _CLASSIFIERS_OF_PAIRS:
             values = (*values, 2 * value)
-        is_counted = value > 1 and not is_vague
+        is_counted = value > 1 and not is_vague and "几" not in number
         yield Quantity("number", values, span, max(weight, PAIRED) if is_counted else weight, sign)
 
 
@@ -257,7 +297,7 @@ def _fraction(values: tuple[float, ...], after: re.Match[str], span: tuple[int, 
     whole = values[0] if after["whole"] else 0
     if denominator:
         value = rounded(whole + numerator / denominator)
-        yield Quantity("fraction", (value, denominator, numerator), span, PAIRED)
+        yield Quantity("fraction", (value,), span, PAIRED)
         yield Quantity("number", (value, denominator, numerator), span, LOOSE)
 
 
@@ -275,7 +315,7 @@ def _measured(
     value = values[0]
     if unit == "year" and after["unit"] == "年":
         if value >= 1000 and len(number) == 4:
-            yield Quantity("year", values, span, SURE)
+            yield Quantity("year", values, span, SURE, unit, has_own_unit=False)
             return
         if number.isascii() and len(number) == 2 and (value >= 50 or number[0] == "0"):
             century = 1900 if value >= 30 else 2000
@@ -292,27 +332,26 @@ def _measured(
         yield Quantity("number", (value, float(tail)), span, LOOSE)
         return
     if is_currency(unit) or unit == PERCENT or value > 1:
-        weight = LOOSE if is_vague else max(weight, PAIRED)
-    yield Quantity("number", values, span, weight, unit)
+        weight = weight if is_vague or "几" in number else max(weight, PAIRED)
+    yield Quantity("number", values, span, weight, unit, has_own_unit="点" not in after["unit"])
 
 
 def _weight(text: str, match: re.Match[str], value: float) -> int:
     """Return how surely a translation has a number."""
     number, start = match["number"], match.start("number")
-    if match["before"] and match["before"] in "几数上成好":
-        return LOOSE
+    if (match["before"] and match["before"] in "几数上成好") or "几" in number:
+        return LIKELY if value >= 100 else LOOSE
     if number[0].isdigit():
-        before = text[start - 1 : start]
-        is_name = before.isascii() and (before.isalpha() or before in "-_.") and text[max(0, start - 2) : start].strip()
         behind = text[match.end() : match.end() + 1]
-        if (is_name and before) or (behind.isascii() and behind.isalpha()):
+        if NAME_BEFORE.search(text, max(0, start - 20), start) or (behind.isascii() and behind.isalpha()):
             return LOOSE
-        return SURE if len(number) > 1 else PAIRED if value > 1 else LOOSE
-    if len(number) == 1 or "几" in number or text[match.end() : match.end() + 1] in ("几", "多", "余", "来") and value == 10:
-        return LOOSE
-    return PAIRED if value > 10 else LOOSE
+        return SURE if len(number) > 1 else PAIRED if value > 1 else LIKELY
+    if len(number) == 1:
+        return LIKELY if value > 1 else LOOSE
+    return PAIRED if value > 10 else LIKELY
 
 
+_EITHER = re.compile("(?:一两|一二|二三|两三|三四|三五|四五|五六|六七|七八|八九)(?![一二三四五六七八九])")  # one or two
 _TOKEN = re.compile(rf"{DIGITS}|.")
 
 

@@ -1,15 +1,30 @@
-"""Reads the quantities of an English text: $1.25 billion, twenty-one, two thirds, half past three, the 1970s, 3-5 km."""
+"""Reads the quantities of an English text: $1.25 billion, twenty-one, two thirds, half past three, the 1970s."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from sixfold.text.chinese_quantities import clock, numeric_date, ratio
-from sixfold.text.quantities import DIGITS, LOOSE, PAIRED, SURE, Quantity, digit_values, plain, rounded, shared_units
+from sixfold.text.chinese_quantities import clock, day_of_month, numeric_date, ratio
+from sixfold.text.quantities import (
+    DIGITS,
+    LIKELY,
+    LOOSE,
+    NAME_BEFORE,
+    PAIRED,
+    SURE,
+    Quantity,
+    digit_values,
+    plain,
+    rounded,
+    shared_units,
+)  # fmt: skip
 from sixfold.text.units import ENGLISH_UNITS, PERCENT, SIGNS, is_currency
 
-_ONES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
+_ONES = [
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+]  # fmt: skip
 _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _VALUES = {word: value for value, word in enumerate(_ONES)} | {word: 10 * at for at, word in enumerate(_TENS, 2)}
 _SCALES = {
@@ -17,13 +32,16 @@ _SCALES = {
     "mn": 10**6, "mln": 10**6, "bn": 10**9, "tn": 10**12, "lakh": 10**5, "crore": 10**7,
 }  # fmt: skip
 _ORDINALS = {
-    **dict(zip(["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"], range(1, 10), strict=True)),
+    "first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9,
     **{f"{word}th": value for word, value in _VALUES.items() if 10 <= value < 20 and word != "twelve"},
     "twelfth": 12, "half": 2, "halve": 2, "quarter": 4,
     **{f"{word[:-1]}ieth": value for word, value in _VALUES.items() if value >= 20},
     **{f"{word}th": scale for word, scale in _SCALES.items() if scale in (100, 1000, 10**6, 10**9)},
 }  # fmt: skip
-_MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
+_MONTHS = [
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+]  # fmt: skip
 _WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 # Words that stand for a number, or that Chinese expresses with one; a translation need not have it.
 _VAGUE_WORDS = {
@@ -49,7 +67,8 @@ _WORD_SCALE = "|".join(name for name in _SCALES if len(name) > 3)
 _ORDINAL = "|".join(sorted(_ORDINALS, key=len, reverse=True))
 # The beginning of a number, or an ordinal.
 _START = (
-    rf"(?:{DIGITS}|\b(?:half[ -](?:an? )?|(?:a )?quarter (?:of )?an? |an? )(?=(?:{_SCALE})\b)|\b(?:{_ONE}|{_WORD_SCALE})s?\b"
+    rf"(?:{DIGITS}|\b(?:half[ -](?:an? )?|(?:a )?quarter (?:of )?an? |an? )(?=(?:{_SCALE})\b)"
+    rf"|\b(?:{_ONE}|{_WORD_SCALE})s?\b"
     rf"|\b(?:an? |one[ -])(?:{_ORDINAL})\b|\b(?:{_ORDINAL})\b)"
 )
 _HALF_OF_DAY = r"(?P<half> ?[ap]\.?m\b\.?)"
@@ -61,9 +80,11 @@ _ENGLISH = re.compile(
     r"|(?<=\d )(?:March|May)|(?<=th )(?:March|May)|(?<=st )(?:March|May)|(?<=nd )(?:March|May)|(?<=rd )(?:March|May)"
     r"|(?<=[a-z] )(?:March|May)(?!\s[a-z]*\s(?:[Tt]he|on)\b)|(?:March|May)(?=,? (?:\d|and|to|or)))\b"
     r"|(?P<date>(?<![\d./-])(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[/.]\d{1,2}[/.]\d{4})(?![\d./-]))"
-    rf"|(?<![\d.:/])(?P<hour>\d{{1,2}})(?::(?P<minute>\d\d)(?![\d:%]){_HALF_OF_DAY}?|\.(?P<point_minute>\d\d)(?P<point_half> ?[ap]\.?m\b| in the (?:morning|afternoon|evening)))"
+    rf"|(?<![\d.:/])(?P<hour>\d{{1,2}})(?::(?P<minute>\d\d)(?![\d:%]){_HALF_OF_DAY}?"
+    r"|\.(?P<point_minute>\d\d)(?P<point_half> ?[ap]\.?m\b| in the (?:morning|afternoon|evening)))"
     r"|(?<![\d.,])(?P<utc>\d{4})(?= (?:UTC|GMT|hours)\b)"
-    rf"|\b(?P<past>half|(?:a )?quarter|five|ten|twenty(?:[ -]five)?|[1-5]?\d)(?: minutes?)? (?P<way>past|to(?<=minutes to)|to(?<=quarter to)) (?P<past_hour>{_ONE}|\d\d?)\b"
+    rf"|\b(?P<past>half|(?:a )?quarter|five|ten|(?:twenty|thirty|forty|fifty)(?:[ -]{_ONE})?|[1-5]?\d)(?: minutes?)?"
+    rf" (?P<way>past|to(?<=minutes to)|to(?<=quarter to)) (?P<past_hour>{_ONE}|\d\d?)\b"
     r"|(?P<ratio>(?<![\d./,])\d{1,4}/\d{1,4}(?![\d/]|[.,]\d))"
     r"|(?<![A-Za-z\d'])(?P<decade>(?:\d\d)?\d0|'\d0)'?s\b"
     rf"|(?P<sign>(?:{'|'.join(map(re.escape, sorted(SIGNS, key=len, reverse=True)))}) ?)?(?P<number>{_START})"
@@ -74,8 +95,8 @@ _ENGLISH = re.compile(
 )
 _UNITS = "|".join(re.escape(word) for word in sorted(ENGLISH_UNITS, key=len, reverse=True))
 _AFTER = re.compile(
-    rf"(?P<clock>(?: o'clock)?(?: in the (?:early )?(?P<part>morning|afternoon|evening)| at (?P<night>night)|{_HALF_OF_DAY}"
-    r"|(?<=o'clock)))"
+    r"(?P<clock>(?: o'clock)?(?: in the (?:early )?(?P<part>morning|afternoon|evening)| at (?P<night>night)"
+    rf"|{_HALF_OF_DAY}|(?<=o'clock)))"
     r"|(?P<scale>k|m|b)\b(?!/)"
     r"|[ -]?(?P<century>centur(?:y|ies))\b|[ -]?(?P<decades>decades?)\b"
     r"|(?: |-)?(?:(?:full|whole|more|consecutive|straight|solid|short|long|square(?= inch)) )?"
@@ -85,10 +106,22 @@ _AFTER = re.compile(
 _TOKEN = re.compile(
     r"[ -]and[ -](?:a|one)[ -](?P<share>half|third|quarter)\b"
     rf"|(?P<joint>[ -]?|[ -]and[ -])(?:(?P<digits>{DIGITS})|(?P<word>{_ONE})\b|(?P<scale>{_SCALE})s?\b"
-    r"|(?P<article>half(?: an?)?|(?:a )?quarter (?:of )?an?|an?)(?=[ -]))|[ -]point(?P<places>(?: (?:zero|oh|one|two|three|four|five|six|seven|eight|nine)\b)++)",
+    r"|(?P<article>half(?: an?)?|(?:a )?quarter (?:of )?an?|an?)(?=[ -]))"
+    r"|[ -]point(?P<places>(?: (?:zero|oh|one|two|three|four|five|six|seven|eight|nine)\b)++)",
     re.IGNORECASE,
 )
+_MONTH = "|".join(f"{name}|{name[:3]}\\.?" for name in _MONTHS)
+_MONTH_BEFORE = re.compile(rf"\b(?:{_MONTH}|Sept\.?) (?:the )?\Z")
+_MONTH_AFTER = re.compile(rf" (?:of )?(?:{_MONTH}|Sept)(?![A-Za-z])")
+_RANKED = re.compile(
+    r"\b(?:number|no\.|step|day|chapter|page|level|round|game|class|grade|season|episode|part|week|phase|stage|lesson|"
+    r"article|section|platform|gate|line|type|category|verse|act|scene|volume|unit|room|floor|track|version) \Z",
+    re.IGNORECASE,
+)
+_AT = re.compile(r"\b(?:at|by|until|till|before|after|around|about|since|from) \Z", re.IGNORECASE)
+_MINUTES = re.compile(rf"[:-]\d|[ -](?:{_ONE}|to|past|and|or)\b|\.\d", re.IGNORECASE)
 _AFTER_NUMBER = re.compile(rf"(?P<suffix>st|nd|rd|th)\b|[ -]?(?P<ordinal>{_ORDINAL})(?P<plural>s?)\b", re.IGNORECASE)
+_SHARE_OF = re.compile(r" (?:in|out of) (?:every )?(?=\w)", re.IGNORECASE)
 _SHARES = {"half": 1 / 2, "third": 1 / 3, "quarter": 1 / 4}
 
 
@@ -122,7 +155,8 @@ def english_quantities(text: str) -> list[Quantity]:
             quantities += read
         elif match["vague"]:
             values = _VAGUE_WORDS[match["vague"].lower()]
-            quantities.append(Quantity("number", tuple(map(float, values)), match.span(), LOOSE))
+            weight = LIKELY if match["vague"].lower() in ("both", "twice") else LOOSE
+            quantities.append(Quantity("number", tuple(map(float, values)), match.span(), weight))
         elif match["roman"]:
             quantities += _roman(match)
         elif match["noon"]:
@@ -154,7 +188,7 @@ def _roman(match: re.Match[str]) -> Iterator[Quantity]:
     if match["roman"].isupper():
         values = [{"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}[letter] for letter in match["roman"]]
         total = sum(-value if value < after else value for value, after in zip(values, [*values[1:], 0], strict=True))
-        yield Quantity("ordinal", (total,), match.span(), LOOSE)
+        yield Quantity("ordinal", (total,), match.span(), LIKELY if total > 2 else LOOSE)
 
 
 def _past(text: str, match: re.Match[str]) -> Iterator[Quantity]:
@@ -171,7 +205,8 @@ def _past(text: str, match: re.Match[str]) -> Iterator[Quantity]:
 
 
 def _half_of_clock(after: re.Match[str]) -> str:
-    return {"morning": "am", "afternoon": "pm", "evening": "pm"}.get((after["part"] or "").lower(), _half(after["half"] or ""))
+    part = (after["part"] or "").lower()
+    return "am" if part == "morning" else "pm" if part else _half(after["half"] or "")
 
 
 def _decade(match: re.Match[str]) -> Quantity:
@@ -203,16 +238,40 @@ def _number(text: str, match: re.Match[str]) -> Iterator[Quantity]:
             is_ordinal, value, end = True, value + rank, ordinal.end()  # twenty-first
         elif rank >= 2 and word != "second" and (value == 1 or ordinal["plural"]):
             share = rounded(value / rank)
-            values = (share, float(rank)) if value == 1 else (share,)
-            yield Quantity("fraction", values, (start, ordinal.end()), LOOSE if value == 1 else PAIRED, sign)
+            shares = (share, float(rank)) if value == 1 else (share,)
+            yield Quantity("fraction", shares[:1], (start, ordinal.end()), LIKELY if value == 1 else PAIRED, sign)
+            yield Quantity("number", shares, (start, ordinal.end()), LOOSE)
+            if value == 1 and rank != 4 and word not in ("half", "halve") and not sign:  # a third one
+                yield Quantity("ordinal", (float(rank),), (start, ordinal.end()), LIKELY)
+            return
+    share_of = _SHARE_OF.match(text, end) if value < 100 else None
+    if share_of is not None and not is_ordinal:
+        whole, whole_end, _ = _read_number(text, share_of.end())
+        if value < whole <= 100:  # one in ten
+            yield Quantity("fraction", (rounded(value / whole),), (start, whole_end), LIKELY)
+            yield from (Quantity("number", (part,), (start, whole_end), LOOSE) for part in (value, whole))
             return
     weight = _weight(text, first, end, value, is_ordinal)
     after = _AFTER.match(text, end)
+    if after is None and not is_ordinal and value % 1 == 0 and _RANKED.search(text, max(0, start - 12), start):
+        yield Quantity("ordinal", (value,), (start, end), max(weight, LIKELY))
+        return
+    is_day = 1 <= value <= 31 and (after is None or is_ordinal)
+    if is_day and (_MONTH_BEFORE.search(text, max(0, start - 12), start) or _MONTH_AFTER.match(text, end)):
+        yield from day_of_month(value, (start, end))
+        return
+    if after is None and 1 <= value <= 12 and not is_ordinal and _is_hour(text, start, end):
+        yield Quantity("time", (value % 12 * 60,), (start, end), LIKELY)
     if after is None or (is_ordinal and not after["century"]):
         values = (value, rounded(1 / value)) if is_ordinal and value else digit_values(text[first:end], value)
         yield Quantity("ordinal" if is_ordinal else "number", values, (start, end), weight, sign)
         return
     yield from _with_unit(value, (start, after.end()), weight, sign, after, is_ordinal)
+
+
+def _is_hour(text: str, start: int, end: int) -> bool:
+    """Return whether a small number may be an hour, as in "at three"."""
+    return bool(_AT.search(text, max(0, start - 9), start)) and not _MINUTES.match(text, end)
 
 
 def _with_unit(
@@ -234,19 +293,19 @@ def _with_unit(
         unit = ENGLISH_UNITS[after["unit"].lower()]
         if is_currency(unit) or unit == PERCENT:
             weight = max(weight, PAIRED)
-        values = (value, rounded(value / 100)) if unit == PERCENT else (value,)
-        yield Quantity("number", values, span, weight, sign or unit)
+        values_of_unit = (value, rounded(value / 100)) if unit == PERCENT else (value,)
+        yield Quantity("number", values_of_unit, span, weight, sign or unit)
 
 
 def _weight(text: str, start: int, end: int, value: float, is_ordinal: bool) -> int:
     """Return how surely a translation has a number."""
-    before, behind = text[max(0, start - 2) : start], text[end : end + 1]
+    behind = text[end : end + 1]
     if text[start].isdigit():
-        is_name = before[-1:].isalpha() or (before[-1:] in ("-", "_", ".") and before[:1].isupper())
-        is_name = is_name or (behind.isalpha() and behind.isupper())
-        return LOOSE if is_name else SURE if end - start > 1 else PAIRED if value > 1 else LOOSE
+        if NAME_BEFORE.search(text, max(0, start - 20), start) or (behind.isalpha() and behind.isupper()):
+            return LOOSE
+        return SURE if end - start > 1 else PAIRED if value > 1 else LIKELY
     if is_ordinal:
-        return PAIRED if value > 2 else LOOSE
+        return LIKELY if value > 1 else LOOSE
     return LOOSE if value <= 1 else PAIRED
 
 
@@ -285,9 +344,10 @@ def _read_number(text: str, position: int) -> tuple[float, int, bool]:
         else:
             value = float((token["digits"] or "").replace(",", "") or _VALUES[token["word"].lower()])
             kind = "digits" if token["digits"] else "tens" if value >= 20 else "ones"
-            if (last == "scale" and value < parts[-1] and not _begins_another(text, token.end(), parts[-1])) or (last == "tens" and kind == "ones" and 0 < value < 10 and "and" not in joint):
+            is_year = last in ("ones", "tens") and joint in (" ", "-") and 13 <= parts[0] <= 20 <= 2 * value
+            if _continues(parts, last, value, kind, joint) and not _begins_another(text, token.end(), parts[-1]):
                 parts.append(value)
-            elif last in ("ones", "tens") and joint in (" ", "-") and 13 <= parts[0] <= 20 and value >= 10 and kind != "digits":
+            elif is_year and kind != "digits":
                 parts = [parts[0] * 100 + value]  # nineteen ninety-eight
             elif parts:
                 break
@@ -295,6 +355,13 @@ def _read_number(text: str, position: int) -> tuple[float, int, bool]:
                 parts = [value]
         last, position = kind, token.end()
     return rounded(sum(parts)), position, last not in ("", "digits")
+
+
+def _continues(parts: list[float], last: str, value: float, kind: str, joint: str) -> bool:
+    """Return whether a word or digits add to the number before them, as in "two hundred and five" or "forty-two"."""
+    if last == "scale":
+        return value < parts[-1]
+    return last == "tens" and kind == "ones" and 0 < value < 10 and "and" not in joint
 
 
 def _multiply(parts: list[float], scale: float) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sixfold.text.units import MEASURES, PERCENT, are_same_units, is_currency
@@ -12,9 +13,13 @@ from sixfold.text.units import MEASURES, PERCENT, are_same_units, is_currency
 Span = tuple[int, int]
 Key = tuple[str, float]
 
-# How surely a translation has a quantity too: surely; surely it has no other one in its place; or perhaps.
-SURE, PAIRED, LOOSE = 2, 1, 0
+# How surely a translation has a quantity too: surely; surely it has no other one in its place; surely it has no other
+# one of its kind in its place; or perhaps.
+SURE, PAIRED, LIKELY, LOOSE = 3, 2, 1, 0
 DIGITS = r"(?:\d{1,3}+(?:,\d{3})++(?!\d)(?:\.\d++)?+|\d++(?:\.\d++)?+)"
+NAME_BEFORE = re.compile(
+    r"(?:[A-Za-z][A-Za-z\d]*[-_.]?|[\u4e00-\u9fff]-)\Z"
+)  # a number behind it is a part of a name, as in COVID-19
 TOLERANCE = 0.03  # of values that were converted from one unit into another, as a ratio
 
 _PLAIN = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if code != 0xFF0C} | {
@@ -32,7 +37,7 @@ _PLAIN = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if code != 0xFF0
 class Quantity(NamedTuple):
     """A number, a month, a weekday or a time of day in a text."""
 
-    kind: str  # number, ordinal, fraction, year, month, weekday, time or half (of a day)
+    kind: str  # number, ordinal, fraction, year, month, day (of a month), weekday or time
     values: tuple[float, ...]  # the likeliest first; a time is in minutes after midnight or noon
     span: Span
     weight: int = PAIRED
@@ -41,10 +46,19 @@ class Quantity(NamedTuple):
 
     @property
     def group(self) -> str:
-        """The kinds whose values are compared with each other: months, weekdays, times, and all the others."""
+        """The kinds whose values are compared with each other: months, days, weekdays, times, and all the others."""
         return self.kind if self.kind in GROUPS else "number"
 
-    def keys(self) -> list[Key]:
+    @property
+    def sort(self) -> tuple[str, str]:
+        """The kind and what is measured; quantities of one sort may stand in each other's place."""
+        if self.kind in ("time", "year"):
+            return self.kind, ""
+        if is_currency(self.unit):
+            return self.kind, "money"
+        return self.kind, MEASURES[self.unit][0] if self.unit in MEASURES else self.unit
+
+    def comparison_keys(self) -> list[Key]:
         """Return what the quantity is compared by: equal values of one group are equal keys."""
         return [(self.group, value) for value in self.values]
 
@@ -56,7 +70,7 @@ class Quantity(NamedTuple):
         return dimension, round(math.log(self.values[0] * factor) / TOLERANCE)
 
 
-GROUPS = frozenset({"month", "weekday", "time"})  # kinds whose values are compared with each other only
+GROUPS = frozenset({"month", "day", "weekday", "time"})  # kinds whose values are compared with each other only
 
 
 def plain(text: str) -> str:
@@ -119,64 +133,111 @@ def find_difference(source: Sequence[Quantity], target: Sequence[Quantity]) -> D
     """Compare the quantities of a text with those of its translation.
 
     One that is only in one text counts if the other text surely has it too, or if that has another one of its group in
-    its place. Equal ones differ if their units do.
+    its place. It also counts if the other text has one of the same sort that is left over when equal ones are put
+    together, as the second 5 in "5 cities, of which 5 withdrew". Equal ones differ if their units do.
     """
     missing, extra = _unmatched(source, target), _unmatched(target, source)
-    groups = {quantity.group for quantity in missing} & {quantity.group for quantity in extra}
-    difference = Difference(
-        tuple(quantity for quantity in missing if quantity.weight == SURE or quantity.group in groups),
-        tuple(quantity for quantity in extra if quantity.weight == SURE or quantity.group in groups),
-    )
+    groups = _groups(missing) & _groups(extra)
+    counted = [
+        [one for one in unmatched if one.weight == SURE or (one.weight == PAIRED and one.group in groups)]
+        for unmatched in (missing, extra)
+    ]
+    if not any(counted):
+        left, left_over = _left_over(source, target)
+        sorts = {one.sort for one in missing} & {one.sort for one in left_over}
+        sorts |= {one.sort for one in extra} & {one.sort for one in left}
+        counted = [[one for one in of_text if one.sort in sorts] for of_text in (left, left_over)]
+    difference = Difference(tuple(counted[0]), tuple(counted[1]))
     return difference if any(difference) else _unit_conflict(source, target) or difference
+
+
+def _groups(quantities: Sequence[Quantity]) -> set[str]:
+    return {quantity.group for quantity in quantities if quantity.weight >= PAIRED}
 
 
 def _unmatched(quantities: Sequence[Quantity], others: Sequence[Quantity]) -> list[Quantity]:
     """Return the quantities that are not loose and that others lack."""
-    keys = {key for other in others for key in other.keys()}
-    measures = {key for other in others if (key := other.measure_key())}
+    keys = {key for other in others for key in other.comparison_keys()}
+    measures: dict[Key, set[str]] = {}
+    for other in others:
+        if key := other.measure_key():
+            measures.setdefault(key, set()).add(other.unit)
     return [
         quantity
         for quantity in quantities
         if quantity.weight != LOOSE
-        and keys.isdisjoint(quantity.keys())
-        and not _is_converted(quantity.measure_key(), measures)
+        and keys.isdisjoint(quantity.comparison_keys())
+        and not _is_converted(quantity, measures)
     ]
 
 
-def _is_converted(key: Key | None, measures: set[Key]) -> bool:
-    """Return whether measures have an amount of about the same size, in another unit."""
-    return key is not None and any((key[0], key[1] + step) in measures for step in (-1, 0, 1))
+def _left_over(source: Sequence[Quantity], target: Sequence[Quantity]) -> tuple[list[Quantity], list[Quantity]]:
+    """Return the quantities of both texts that are not loose and are left when each is put together with an equal one.
+
+    Those of one sort are put together first.
+    """
+    firsts, seconds = ([each for each in of_text if each.weight != LOOSE] for of_text in (source, target))
+    for is_same_sort in (True, False):
+        places: dict[tuple[Key, tuple[str, str] | None], deque[int]] = {}
+        for place, quantity in enumerate(seconds):
+            for key in quantity.comparison_keys():
+                places.setdefault((key, quantity.sort if is_same_sort else None), deque()).append(place)
+        used: set[int] = set()
+        left = []
+        for quantity in firsts:
+            for key in quantity.comparison_keys():
+                equals = places.get((key, quantity.sort if is_same_sort else None), deque())
+                while equals and equals[0] in used:
+                    equals.popleft()
+                if equals:
+                    used.add(equals.popleft())
+                    break
+            else:
+                left.append(quantity)
+        firsts, seconds = left, [quantity for place, quantity in enumerate(seconds) if place not in used]
+    return firsts, seconds
+
+
+def _is_converted(quantity: Quantity, measures: Mapping[Key, set[str]]) -> bool:
+    """Return whether measures, as units by key, have an amount of about the same size in another unit."""
+    key = quantity.measure_key()
+    return key is not None and any(
+        measures.get((key[0], key[1] + step), set()) - {quantity.unit} for step in (-1, 0, 1)
+    )
 
 
 def _unit_conflict(source: Sequence[Quantity], target: Sequence[Quantity]) -> Difference | None:
-    """Return the first quantity of either text whose equals in the other text all have other units, and one of these."""
+    """Return the first quantity of a text whose equals in the other text all have other units, and one of these."""
     for first, second in ((source, target), (target, source)):
         by_key: dict[Key, list[Quantity]] = {}
         for quantity in second:
-            for key in quantity.keys():
+            for key in quantity.comparison_keys():
                 by_key.setdefault(key, []).append(quantity)
         for quantity in first:
             if not quantity.unit or not quantity.has_own_unit or quantity.weight == LOOSE:
                 continue
-            equals = [equal for key in quantity.keys() for equal in by_key.get(key, ())]
+            equals = [equal for key in quantity.comparison_keys() for equal in by_key.get(key, ())]
             units = {equal.unit for equal in second}
-            if equals and not any(_has_unit_of(equal, quantity, units) for equal in equals):
+            if equals and not any(_has_unit_of(equal, quantity, units, first is source) for equal in equals):
                 pair = (quantity,), (equals[0],)
                 return Difference(*(pair if first is source else pair[::-1]))
     return None
 
 
-def _has_unit_of(quantity: Quantity, other: Quantity, units: set[str]) -> bool:
+def _has_unit_of(quantity: Quantity, other: Quantity, units: set[str], is_translation: bool) -> bool:
     """Return whether a quantity may have the unit of an equal one; `units` are those of its text.
 
-    Only currencies and percent signs may not be left out, and where the text has them elsewhere, they may too.
+    Only currencies and percent signs may not be left out, and where the text has them elsewhere, they may too. A source
+    may have less: a translation makes 两百 "two hundred yuan".
     """
     if quantity.kind == "time" or other.kind == "time":
         return not quantity.unit or quantity.unit == other.unit
     if quantity.unit:
         same_size = quantity.measure_key(), other.measure_key()
-        return are_same_units(quantity.unit, other.unit) or None not in same_size and same_size[0] == same_size[1]
+        return are_same_units(quantity.unit, other.unit) or (None not in same_size and same_size[0] == same_size[1])
     needs_unit = is_currency(other.unit) or other.unit == PERCENT
-    return not needs_unit or quantity.weight == LOOSE or not quantity.has_own_unit or any(
-        unit and (is_currency(unit) or unit == PERCENT) and are_same_units(unit, other.unit) for unit in units
-    )
+    if not needs_unit or quantity.weight == LOOSE:
+        return True
+    if not quantity.has_own_unit and not (is_translation and quantity.values[0] >= 100):
+        return True
+    return any(unit and (is_currency(unit) or unit == PERCENT) and are_same_units(unit, other.unit) for unit in units)

@@ -19,13 +19,13 @@ CURRENCIES: dict[str, tuple[str, str]] = {
     "won": ("韩元 韩圆 韩币", "won South-Korean-won"),
     "rupee": ("卢比", "rupee Indian-rupee"),
     "ruble": ("卢布", "ruble rouble"),
-    "franc": ("法郎 瑞士法郎", "franc Swiss-franc"),
+    "franc": ("法郎 瑞士法郎 瑞郎", "franc Swiss-franc"),
     "krona": ("克朗 瑞典克朗 挪威克朗 丹麦克朗", "krona kronor kroner krone"),
     "baht": ("泰铢 铢", "baht"),
     "peso": ("比索", "peso"),
     "real": ("雷亚尔", "reais"),
     "naira": ("奈拉", "naira"),
-    "money": ("块钱", ""),  # of any currency
+    "money": ("块钱", ""),  # yuan, or any dollars
 }
 SIGNS = {
     "$": "dollar", "US$": "US dollar", "A$": "Australian dollar", "AU$": "Australian dollar", "C$": "Canadian dollar",
@@ -53,7 +53,7 @@ _MEASURES: tuple[tuple[str, str, float, str, str], ...] = (
     ("mg", "mass", 1e-6, "毫克 mg", "milligram mg"),
     ("t", "mass", 1000, "吨", "ton tonne metric-ton metric-tonne"),
     ("jin", "mass", 0.5, "斤", "jin catty catties"),
-    ("pound", "mass", 0.45359, "磅", "lb"),
+    ("lb", "mass", 0.45359, "磅", "lb"),
     ("ounce", "mass", 0.02835, "盎司", "ounce oz"),
     ("square metre", "area", 1, "平方米 平米", "square-metre square-meter"),
     ("square kilometre", "area", 1e6, "平方公里 平方千米", "square-kilometre square-kilometer"),
@@ -71,7 +71,7 @@ _MEASURES: tuple[tuple[str, str, float, str, str], ...] = (
     ("second", "duration", 1, "秒 秒钟", "second"),
     ("minute", "duration", 60, "分钟", "minute min"),
     ("hour", "duration", 3600, "小时 钟头 个小时 个钟头 个半小时 多小时", "hour hr"),
-    ("day", "duration", 86_400, "天 昼夜", "day"),
+    ("day", "duration", 86_400, "天 日 昼夜", "day"),
     ("week", "duration", 604_800, "周 个星期 星期 个礼拜", "week"),
     ("month", "duration", 2_629_800, "个月 个多月", "month"),
     ("year", "duration", 31_557_600, "年 岁 周岁 周年 载", "year"),
@@ -106,6 +106,25 @@ def _english_units() -> dict[str, str]:
 
 
 ENGLISH_UNITS = _english_units()
+# How a unit is written behind a number, or before it.
+CHINESE_NAMES = {
+    **{unit: words.split()[0] for unit, _, _, words, _ in _MEASURES},
+    **{unit: words.split()[0] for unit, (words, _) in CURRENCIES.items() if words},
+    "dollar": "美元", "yuan or yen": "元", "money": "元", "day": "天", "year": "年",
+}  # fmt: skip
+ENGLISH_NAMES = {
+    **{unit: f"{unit}s" for unit, dimension, _, _, _ in _MEASURES if dimension == "duration"},
+    **{unit: f"{words.split()[0]}s" for unit, (_, words) in CURRENCIES.items() if words},
+    "m": "meters", "cm": "centimeters", "mm": "millimeters", "km": "kilometers", "mile": "miles", "foot": "feet",
+    "inch": "inches", "yard": "yards", "kg": "kilograms", "g": "grams", "mg": "milligrams", "t": "tons", "jin": "jin",
+    "lb": "pounds", "ounce": "ounces", "square metre": "square meters", "square kilometre": "square kilometers",
+    "hectare": "hectares", "mu": "mu", "acre": "acres", "l": "liters", "ml": "milliliters", "degree": "degrees",
+    "kW": "kilowatts", "MW": "megawatts", "MB": "MB", "GB": "GB", "TB": "TB", "yuan": "yuan", "yuan or yen": "yuan",
+    "money": "yuan", "yen": "yen", "baht": "baht", "won": "won", "renminbi": "yuan",
+    "US dollar": "U.S. dollars", "Australian dollar": "Australian dollars", "Canadian dollar": "Canadian dollars",
+    "Hong Kong dollar": "Hong Kong dollars",
+}  # fmt: skip
+PREFIX_SIGNS = {"dollar": "$", "US dollar": "$", "pound": "£", "euro": "€"}
 _DOLLARS = frozenset(unit for unit in CURRENCIES if unit.endswith("dollar"))
 
 
@@ -122,7 +141,7 @@ def are_same_units(first: str, second: str) -> bool:
         return MEASURES[first][0] != MEASURES[second][0]
     pair = {first, second}
     if "money" in pair:
-        return all(map(is_currency, pair))
+        return pair <= {"money", "yuan", "yuan or yen", *_DOLLARS}
     if "dollar" in pair:
         return pair <= _DOLLARS
     return "yuan or yen" in pair and bool(pair & {"yuan", "yen"})

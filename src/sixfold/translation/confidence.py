@@ -8,6 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+# Of the fair translations of the dev sets `written`, `tatoeba` and `flores-dev` by the model that ships, none of 887
+# into English and 5 of 782 (0.6%) into Chinese have a lower confidence; of all translations below it, four in five are
+# not fair.
+MIN_CONFIDENCE = 0.15
+
 
 class ConfidenceCurve(NamedTuple):
     """A logistic curve over the mean log-probability of the tokens of a sentence."""

@@ -204,7 +204,7 @@ def _decode_with_term(
     spaced = is_spaced(direction.languages[1])
     prefixes = []
     for start, _ in positions:
-        before = translation[:start].rstrip()
+        before = _without_beginning(translation[:start].rstrip(), term.target, spaced)
         space = " " if spaced and before and not before.endswith(("(", "“", '"', "-")) else ""
         prefixes.append(direction.encode_target(f"{before}{space}{term.target}"))
     source = direction.encoder_input(ids)
@@ -214,7 +214,13 @@ def _decode_with_term(
     for prefix in dict.fromkeys(map(tuple, prefixes)):
         (hypotheses,) = direction.engine.decode([source], allow_prefix(search, [source], prefix), [list(prefix)])
         # In some of them the term is only the beginning of a word.
-        targets += [hypothesis.tokens for hypothesis in hypotheses]
+        written = [direction.decode_target(hypothesis.tokens) for hypothesis in hypotheses]
+        undoubled = [without_doubled_ending(text, term.target, spaced) for text in written]
+        targets += [
+            hypothesis.tokens if after == before else direction.encode_target(after)
+            for hypothesis, before, after in zip(hypotheses, written, undoubled, strict=True)
+        ]
+    targets = [list(tokens) for tokens in dict.fromkeys(map(tuple, targets))]
     scores = score_targets(direction, ids, targets)
     # Ranked by the sum: the mean would favour translations with both the term and the word that it should replace.
     replaced = translation[slice(*positions[0])]
@@ -225,6 +231,46 @@ def _decode_with_term(
     ]
     order = sorted(range(len(targets)), key=lambda index: -totals[index])
     return [Hypothesis(targets[index], scores[index]) for index in order]
+
+
+def without_doubled_ending(text: str, term: str, spaced: bool) -> str:
+    """Return a text without the end of a term that is written once more behind it, as in 安格拉·默克尔克尔.
+
+    The model may go on with the end of a name that it would have divided into other tokens than the prefix has. In a
+    language with spaces, the end is whole words or 's.
+    """
+    position = text.find(term)
+    while position >= 0:
+        end = position + len(term)
+        rest = text[end:]
+        for ending in _endings(term, spaced):
+            if rest.startswith(ending) and not (spaced and _is_word_character(rest[len(ending) : len(ending) + 1])):
+                text = text[:end] + rest[len(ending) :]
+                break
+        else:
+            position = text.find(term, end)
+    return text
+
+
+def _endings(term: str, spaced: bool) -> list[str]:
+    """Return the ends of a term that may be written twice, the longest first."""
+    if not spaced:
+        return [term[start:] for start in range(len(term) - 1)]
+    words = term.split()
+    endings = [" " + " ".join(words[start:]) for start in range(len(words))]
+    return endings + [ending for ending in ("'s", "’s") if term.endswith(ending)]
+
+
+def _without_beginning(before: str, term: str, spaced: bool) -> str:
+    """Return a text without the beginning of a term at its end, which the whole term will follow."""
+    for length in range(len(term), 1, -1):
+        start = len(before) - length
+        if before.endswith(term[:length]):
+            is_whole = not spaced or not (_is_word_character(before[start - 1 : start]) if start else False)
+            ends_inside = _is_word_character(term[length - 1]) and _is_word_character(term[length : length + 1])
+            if is_whole and not (spaced and ends_inside):
+                return before[:start].rstrip()
+    return before
 
 
 def _term_positions(

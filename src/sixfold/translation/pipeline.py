@@ -19,6 +19,8 @@ from typing import NamedTuple
 from sixfold.decoding.options import Hypothesis
 from sixfold.text.sentences import is_spaced
 from sixfold.text.tokenizer import FIRST_SPAN
+from sixfold.translation.confidence import MIN_CONFIDENCE
+from sixfold.translation.correction import correct_numbers
 from sixfold.translation.direction import Direction, language_notices
 from sixfold.translation.explain import TranslatedSentence, explain, join_details, move_details
 from sixfold.translation.glossary import apply_terms, has_term
@@ -223,6 +225,8 @@ def _only_copied(direction: Direction, result: SentenceResult) -> SentenceResult
 def _retry_faulty(direction: Direction, result: SentenceResult, options: DecodeOptions) -> SentenceResult:
     """Search again for a sentence whose best hypothesis has faults, and note the faults that remain.
 
+    If a number is still wrong, the model continues from the right one.
+
     What the model read is compared with what it wrote: there a part that is copied is the same on both sides.
     """
     if not options.options.guard:
@@ -237,7 +241,19 @@ def _retry_faulty(direction: Direction, result: SentenceResult, options: DecodeO
         fewer = find_faults(read, direction.decode_target(better.tokens), direction.languages)
         if len(fewer) < len(faults) and result.is_copied(direction, better):
             hypotheses, faults = (better, *hypotheses[1:]), fewer
-    return replace(result, hypotheses=hypotheses, faults=tuple(faults))
+        if any(fault.kind == "numbers" for fault in faults):
+            is_copied = partial(result.is_copied, direction)
+            corrected = correct_numbers(direction, read, sentence.ids, hypotheses[0], options.options, is_copied)
+            if corrected is not None:
+                hypotheses, faults = (corrected, *hypotheses[1:]), []
+    return replace(result, hypotheses=hypotheses, faults=(*faults, *_doubts(direction, hypotheses[0])))
+
+
+def _doubts(direction: Direction, hypothesis: Hypothesis) -> Iterator[Fault]:
+    """Yield a fault for a translation that the model itself takes for a bad one."""
+    confidence = direction.confidence.probability(hypothesis.score) if direction.confidence else 1.0
+    if confidence < MIN_CONFIDENCE:
+        yield Fault("confidence", f"the translation is probably wrong: its confidence is {confidence:.2f}")
 
 
 def _apply_glossary(direction: Direction, result: SentenceResult, options: DecodeOptions) -> SentenceResult:

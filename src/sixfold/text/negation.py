@@ -1,0 +1,76 @@
+"""Whether a Chinese and an English text say that something is not so, as far as words tell."""
+
+from __future__ import annotations
+
+import re
+
+# Words with a character of negation that say nothing of the kind, questions, and double negations.
+_HARMLESS = re.compile(
+    r"([\u4e00-\u9fff]{1,2})不\1|[\u4e00-\u9fff]没\b|有没有|有无|是否|能否|可否|不[是好对行会]吗|不就|不得不|不[能可会]不|不无|"
+    "[没无]有?不|莫不|不是没|要不|差不|不过|不但|不仅|不光|不单|不只|不止|不断|不久|不少|不错|不管|不论|无论|非常|无数|别人|特别|"
+    "分别|区别|差别|级别|性别|类别|个别|别的|别墅|告别|未来|非洲|南非|对不起|了不起|不得了|不一会|不由|不禁|不妨|不料|不愧|不幸|不惜|"
+    "不时|不已|不同|不用说|不用谢|不要脸|不客气|没关系|不好意思|没事|好不|动不动|不如|不然|非[^，。]{0,8}不可|不[^，。]{1,12}不|没[^，。]{1,8}不|"
+    "不[^，。]{1,8}没|没[^，。]{1,8}没|不免|不住|舍不得|恨不得|巴不得|不知[^道]|说不定|不一定|不要紧|不见了|不到|没多久|没过|没等|之前|以前|"
+    "[从再]?没有?[^，。]{0,4}[这那]么|没有?[^，。]{1,6}[高大好多快长]|好久不见|很久没|没想到|不敢当|不怎么|不成|不吃|不亚于|不外|谁不|哪[个里有]?不|怎[么能]?不|"
+    "何不|岂不|不就是|何尝|不只是|不再|不在|不行|不下|不愿|不肯|不敢|不给|吗？|没有了|不了|除[了非]|只有|才[会能]|无不|没什么|没有?多|没有[?？]|没有没|不是[^，。]{1,9}(?:就是|嘛)|连?赔不是"
+)
+_CHINESE_NOT = re.compile(
+    "没有|不是|不会|不能|不要|不想|不喜欢|不认|不需|不必|不知道|不应|不该|不懂|没人|没看|没听|没能|不用|不怕|不许|不准|不属|不信|"
+    "不打算|不相信|不记得|不明白|不可能|不可以|从不|从未|从来不|从来没|并不|并未|并没|绝不|没法|无法|没做|没去|没来(?!得)"
+)
+_CHINESE_NEGATIVE = re.compile(
+    "[不没未无别非勿莫毋甭否免拒难防岂亏才欠拦焉禁忘唔]|幸好|缺乏|只好|哪有|停航|好认|算了|得了吧|取消|作废|文盲|漏|假|空|坏|蒙在鼓里|省得|既怕|光|满|怎么|有什么|哪|例外|小心|懒得|竟|居然|有什么用"
+)
+_NOT = r"not|no|never|none|nothing|nobody|nowhere|neither|nor|cannot|without|non"
+_ENGLISH_NOT = re.compile(rf"\b(?:{_NOT}|[dD]ont|[cC]ant)\b|n['’]t\b", re.IGNORECASE)
+_SURELY_NOT = re.compile(
+    r"(?:\w['’](?:m|s|re|ll|d|ve)|\b(?:is|are|was|were|do|does|did|has|have|had|will|would|could|should|can|may|might|must"
+    r"|am|it|be|but|and|often|why)) not\b|n['’]t\b"
+    r"|\b(?:there|is|are|was|were|have|has|had|with|made|be)(?:['’]s)? no\b(?! longer)"
+    r"|\b(?:cannot|never|nobody)\b|^(?:Not|Do not)\b",
+    re.IGNORECASE,
+)
+# Questions, and turns of phrase that Chinese expresses without a negation.
+_ENGLISH_HARMLESS = re.compile(
+    r"n['’]t (?:you|we|he|she|it|they|I|that|this|there)\b|^(?:why )?(?:isn|aren|doesn|didn|won|wouldn|haven|hasn|can"
+    r"|couldn|shouldn)['’]t|\b(?:never mind|can(?:no|['’])t (?:help|wait|but|stop|believe)|could(?:n['’]t| not) help|"
+    r"not only|not until|n['’]t (?:\w+ ){0,3}until|(?:not|n['’]t) (?:be )?(?:very |too )?long|never (?:fail|cease)s?|"
+    r"not to mention|no doubt|why not|"
+    r"(?:not|n['’]t) (?:just|merely|simply|only|mind|worry|long|far|stop|bother\w*|be bothered|less)|nothing but|"
+    r"no more than|"
+    r"no (?:sooner|matter|wonder)|last but not least|(?:not|n['’]t) (?:so|as|the same|too|enough|all|every|always|"
+    r"necessarily|seen|care|like)|never\b.{0,30}\bbefore|won['’]t you|or not|if not|why (?:don|not)|for nothing|better|"
+    r"so (?:that )?[^,.]{1,30}n['’]t)\b",
+    re.IGNORECASE,
+)
+# What says in English what Chinese says with a negation.
+_ENGLISH_NEGATIVE = re.compile(
+    r"\b(?:absen\w*|avoid\w*|ban(?:s|ned)?|bare(?:ly)?|beyond|block\w*|cancel\w*|ceas\w+|den(?:ies|ied|ying)|"
+    r"devoid|disappear\w*|doubt\w*|except\w*|exempt\w*|fail\w*|far from|few(?:er)?|forbid\w*|forbade|forgot\w*|"
+    r"free|hardly|hate\w*|if only|ignor\w*|instead|keep\w* (?:from|off)|kept|lack\w*|less|little|loses|loss|"
+    r"missed|missing|neglect\w*|opposed?|out of|overlook\w*|prefer\w*|prevent\w*|prohibit\w*|quit|rather|rarely|"
+    r"refus\w+|reject\w*|reluctant\w*|resist\w*|rid|scarce\w*|seldom|short|skip\w*|spare\w*|stuck|too|unable|void|"
+    r"withdr\w+|withh[eo]ld|wonder\w*|yet|poor(?:ly)?|abolish\w*|still|empty|innocent|abandon\w*|struggl\w*|"
+    r"easi\w+|forbidden|nonsense|vain|impossible|incapable|inability|inadequate|invisible|invalid|inaccessible|"
+    r"inaccurate|incomplete|incorrect|indistinguishable|ineffective|insufficient|indifferent|ill(?:egal|icit|"
+    r"iterate)\w*|im(?:mature|moral|patient|perfect|practical|proper|polite)\w*|inevitabl\w*|irr(?:egular|elevant|"
+    r"esistible|espective|esponsible|eversible)\w*|dis(?:agree|allow|approv|hones|lik|obey|qualif|regard|"
+    r"trust)\w*|mis(?:judg|plac|trust|understand|understood)\w*|steril\w*|stop\w*|before|since|silent|secret|wary|"
+    r"warn\w*|differ\w*|either|whether|substitut\w*|foolish|questionable|objects?|in place of|last|from scratch|"
+    r"cynical|un(?!der|til|ion|it|ivers|ique|i|fortunate|less\b|like\b)\w{3,}|\w{3,}less(?:ly|ness)?)\b",
+    re.IGNORECASE,
+)
+
+
+def is_negated(text: str, language: str) -> bool:
+    """Return whether a text in `zh` or `en` plainly says that something is not so."""
+    if language == "zh":
+        return _CHINESE_NOT.search(text) is not None and _CHINESE_NOT.search(_HARMLESS.sub("，", text)) is not None
+    return _SURELY_NOT.search(text) is not None and not _ENGLISH_HARMLESS.search(text)
+
+
+def may_be_negative(text: str, language: str) -> bool:
+    """Return whether a text in `zh` or `en` has any word that may render a negation."""
+    if language == "zh":
+        return _CHINESE_NEGATIVE.search(text) is not None
+    return _ENGLISH_NOT.search(text) is not None or _ENGLISH_NEGATIVE.search(text) is not None
