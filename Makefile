@@ -55,7 +55,15 @@ lint: .venv/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-slow: .venv/.dev  ## what CI has no time for: ten kills, guides that train, more pairs of options
+# The example of nginx is tried with Debian's, which RUNLEVEL keeps from starting; where there is none, its tests are
+# skipped.
+slow: .venv/.dev  ## what CI has no time for: ten kills, guides that train, more pairs of options, nginx
+	@PATH="$$PATH:/usr/sbin"; command -v nginx > /dev/null && command -v openssl > /dev/null || \
+	  ! command -v apt-get > /dev/null || [ "$$(id -u)" != 0 ] || { \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
+	  apt-get install -y -qq --no-install-recommends nginx openssl > /dev/null; } || true
+	@PATH="$$PATH:/usr/sbin"; command -v nginx > /dev/null && command -v openssl > /dev/null || \
+	  echo 'no nginx: the tests of its example will be skipped' >&2
 	$(BIN)/python -m pytest -n auto -m slow
 
 ray: .venv/.dev  ## the tests that kill Ray's workers, which take half a minute and a large install

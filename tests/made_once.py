@@ -3,7 +3,12 @@
 import fcntl
 import os
 import tempfile
+import time
 from pathlib import Path
+
+MAX_SECONDS = (
+    500  # to wait for another process; less than `faulthandler_timeout`, which would end this one without a word
+)
 
 
 def made_once(factory, name, make):
@@ -13,9 +18,21 @@ def made_once(factory, name, make):
         root = root.parent
     shared = root / name
     with (root / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # released when the file is closed or the process ends
+        take(lock)  # released when the file is closed or the process ends
         if not shared.exists():
             new = Path(tempfile.mkdtemp(dir=root))
             make(new)
             new.rename(shared)
     return shared
+
+
+def take(lock):
+    """Lock an open file, or raise TimeoutError if another process has held it for too long."""
+    end = time.monotonic() + MAX_SECONDS
+    while True:
+        try:
+            return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > end:
+                raise TimeoutError(f"{lock.name}: another process has held this lock for {MAX_SECONDS} s") from None
+            time.sleep(0.05)

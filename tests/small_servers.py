@@ -37,7 +37,7 @@ class Server:
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, encoding="utf-8")
         self._listens = threading.Event()
         threading.Thread(target=self._read, daemon=True).start()
-        assert self._listens.wait(60), self.log
+        assert self._listens.wait(180), self.log
         self.url = next(line["url"] for line in self.log if line.get("event") == "listening")
         self.port = urlsplit(self.url).port
 
@@ -54,7 +54,7 @@ class Server:
     def events(self, kind):
         return [line for line in list(self.log) if line.get("event") == kind]
 
-    def ask(self, path, body=None, headers=None, timeout=30, method=None):
+    def ask(self, path, body=None, headers=None, timeout=120, method=None):
         """Send a request; return the status, the headers and the body, parsed if it is JSON."""
         if isinstance(body, dict | list):
             body, headers = json.dumps(body).encode(), {"Content-Type": "application/json", **(headers or {})}
@@ -70,7 +70,7 @@ class Server:
         pages = Path(f"/proc/{self.process.pid}/statm").read_text(encoding="ascii").split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
-    def stop(self, how=signal.SIGTERM, timeout=30):
+    def stop(self, how=signal.SIGTERM, timeout=120):
         if self.process.poll() is None:
             self.process.send_signal(how)
         return self.process.wait(timeout)
@@ -97,7 +97,7 @@ def read(response):
 
 
 def connect(server):
-    return socket.create_connection(("127.0.0.1", server.port), timeout=15)
+    return socket.create_connection(("127.0.0.1", server.port), timeout=60)
 
 
 def send_request(server, path, body, headers=None):
@@ -123,7 +123,7 @@ def multipart(name, data, **fields):
     return body, {"Content-Type": f"multipart/form-data; boundary={edge.decode()}"}
 
 
-def until(condition, seconds=20):
+def until(condition, seconds=60):
     """Wait until a condition that another process fulfils is true."""
     end = time.monotonic() + seconds
     while not (value := condition()) and time.monotonic() < end:

@@ -10,6 +10,8 @@ from small_servers import Server
 from sixfold.translation.loading import shipped_models
 
 sync_api = pytest.importorskip("playwright.sync_api")
+MAX_MILLISECONDS = 60_000  # to wait for anything: on a busy machine a page may take long
+sync_api.expect.set_options(timeout=MAX_MILLISECONDS)
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
@@ -22,7 +24,11 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def browser():
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+            timeout=3 * MAX_MILLISECONDS,
+        )
         yield browser
         browser.close()
 
@@ -49,7 +55,7 @@ def open_page(browser, site):
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(MAX_MILLISECONDS)
 
         def report_foreign(request):
             if not request.url.startswith((site.url, "data:", "blob:")):

@@ -21,7 +21,7 @@ def test_the_page_works_below_a_prefix_and_sends_the_key_that_was_entered(browse
     requested, failed = [], []
     context = browser.new_context(accept_downloads=True)
     page = context.new_page()
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(60_000)
     page.on("request", lambda request: requested.append(request.url))
     page.on("response", lambda response: response.status >= 400 and failed.append(response.url))
     page.goto(f"{server.url}?text=机器学习很有趣")

@@ -21,7 +21,6 @@ from sixfold.explorer.influence import aligners, influence
 
 sync_api = pytest.importorskip("playwright.sync_api")
 expect = sync_api.expect
-expect.set_options(timeout=15_000)
 
 TIRED = "The animal didn't cross the street because it was too tired"
 WIDE = TIRED.replace("tired", "wide")
@@ -56,7 +55,7 @@ def state(page):
 
 def wait_for_state(page, **expected):
     """Wait until the address has these values."""
-    for _ in range(100):
+    for _ in range(1200):
         if all(state(page).get(name) == value for name, value in expected.items()):
             return
         page.wait_for_timeout(50)

@@ -180,7 +180,7 @@ def toy_server(tmp_path_factory):
 @pytest.fixture
 def open_toy_page(browser, toy_server):
     page = browser.new_page()
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(60_000)
 
     def open_toy(screen, **state):
         page.goto(f"{toy_server.url}/?{urlencode({'screen': screen, 'lang': 'en', **state})}")

@@ -40,7 +40,7 @@ def open_at(browser):
     def open_screen(server, lang="en", **state):
         contexts.append(browser.new_context(locale="en-US", accept_downloads=True))
         page = contexts[-1].new_page()
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(60_000)
         page.goto(f"{server.url}/?{urlencode({'lang': lang, **state})}")
         page.wait_for_selector("main[data-screen=translate]")
         return page
@@ -67,6 +67,12 @@ def shown_text(page):
 def waiting_sentences(server):
     metrics = server.ask("/metrics")[2].decode()
     return float(re.search(r"^sixfold_queue_sentences (\S+)", metrics, re.M)[1])
+
+
+def decoded_sentences(server):
+    """Return how many sentences the server has decoded since it started."""
+    metrics = server.ask("/metrics")[2].decode()
+    return float(re.search(r"^sixfold_batch_sentences_sum (\S+)", metrics, re.M)[1])
 
 
 def begin(page, text):
@@ -144,6 +150,7 @@ def test_an_older_result_stays_and_is_marked_until_the_new_one_comes(open_at, se
 
 
 def test_typing_cancels_the_stream_on_the_server_too(open_at, server):
+    before = decoded_sentences(server)
     page = open_at(server)
     failed = []
     page.on("requestfailed", lambda request: failed.append(request.post_data_json["texts"]))
@@ -155,7 +162,8 @@ def test_typing_cancels_the_stream_on_the_server_too(open_at, server):
     expect(page.locator("#target.stale")).to_have_attribute("aria-busy", "true")
     assert until(lambda: page.wait_for_timeout(50) or failed) == [[text]]
     assert shown_text(page).startswith(partial)
-    assert until(lambda: waiting_sentences(server) == 0, seconds=2)
+    assert until(lambda: waiting_sentences(server) == 0)
+    assert decoded_sentences(server) - before < len(LONG)
 
 
 def test_a_stream_goes_on_when_the_server_that_died_is_back(open_at):
@@ -247,8 +255,10 @@ def test_a_stream_that_always_fails_keeps_its_sentences_and_is_given_up(open_at,
     expect(page.locator(".error-message")).to_have_text("The translation broke off. Trying again until it works.")
     assert shown_text(page) == "Eins."
     for seconds in (1, 2, 4, 8):
+        sent = len(requests)
         page.clock.run_for(1250 * seconds)
-        page.wait_for_timeout(100)
+        assert until(lambda sent=sent: page.wait_for_timeout(50) or len(requests) > sent)
+        page.wait_for_timeout(100)  # it sets the next timer
     expect(page.locator(".error-message")).to_have_text("The translation broke off.")
     page.clock.run_for(100_000)
     assert len(requests) == 5
@@ -295,6 +305,7 @@ def choose(page, sentences):
 
 
 def test_a_document_shows_its_progress_and_can_be_cancelled(open_at, server):
+    before = decoded_sentences(server)
     page = open_at(server)
     choose(page, BOOK)
     expect(page.locator(".files .note")).to_have_text(re.compile(rf"^[1-9]\d* of {len(BOOK)} sentences$"))
@@ -302,7 +313,8 @@ def test_a_document_shows_its_progress_and_can_be_cancelled(open_at, server):
     assert 0 < float(bar.get_attribute("value")) <= float(bar.get_attribute("max")) == len(BOOK)
     page.get_by_role("button", name="Cancel the translation of a.txt").click()
     expect(page.locator(".files li")).to_have_count(0)
-    assert until(lambda: waiting_sentences(server) == 0, seconds=2)
+    assert until(lambda: waiting_sentences(server) == 0)
+    assert decoded_sentences(server) - before < len(BOOK)
     choose(page, LONG[:5])
     expect(page.locator(".files a")).to_have_text("Download a_zh.txt")
     page.get_by_role("button", name="Remove a.txt from the list").click()
@@ -338,9 +350,11 @@ def test_a_document_that_is_gone_is_not_tried_again(open_at, server, tmp_path):
 
 
 def test_leaving_the_screen_cancels_its_streams(open_at, server):
+    before = decoded_sentences(server)
     page = open_at(server)
     choose(page, BOOK)
     expect(page.locator(".files .note")).to_contain_text(" sentences")
     begin(page, " ".join(LONG))
     page.locator("nav a[data-screen=shapes]").click()
-    assert until(lambda: waiting_sentences(server) == 0, seconds=2)
+    assert until(lambda: waiting_sentences(server) == 0)
+    assert decoded_sentences(server) - before < len(BOOK)

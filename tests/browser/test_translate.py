@@ -64,7 +64,7 @@ def hold_requests(page):
 
 def wait_until(page, condition):
     """Wait until a condition holds; Playwright handles events meanwhile."""
-    for _ in range(300):
+    for _ in range(1200):
         if condition():
             return
         page.wait_for_timeout(50)

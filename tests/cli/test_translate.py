@@ -2,14 +2,11 @@
 
 import json
 import os
-import pty
 import re
-import select
 import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -435,45 +432,21 @@ def test_a_reader_that_leaves_is_no_error(model):
     assert (result.stdout, result.stderr) == (b"I love machine learning\n", b"")
 
 
-def on_a_terminal(command, typed):
-    """Return what a terminal shows when lines are typed at its prompt; b"\\x03" is Ctrl-C, b"\\x04" is Ctrl-D."""
-    child, terminal = pty.fork()
-    if child == 0:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.execv(command[0], list(map(str, command)))
-    screen = b""
-    for keys in typed:
-        while not screen.endswith(b"> "):
-            assert select.select([terminal], [], [], 30)[0], screen
-            screen += os.read(terminal, 1024)
-        screen += b"|"
-        time.sleep(0.2)  # Ctrl-C between the prompt and the waiting for keys would be noticed with the next key
-        os.write(terminal, keys)
-    with suppress(OSError):  # on Linux, the other side was closed
-        while more := os.read(terminal, 1024) if select.select([terminal], [], [], 30)[0] else b"":
-            screen += more
-    _, status = os.waitpid(child, 0)
-    os.close(terminal)
-    return screen.decode(), os.waitstatus_to_exitcode(status)
+def test_a_text_that_no_model_translates_is_printed_as_it_is_with_a_warning(both_ways, capsys):
+    result = run_here(capsys, "translate", "-m", both_ways, "Я люблю", "--to", "en")
+    assert result == ("Я люблю\n", "warning: no model translates this text into English; it stays as it is\n")
 
 
-@pytest.mark.filterwarnings("ignore:.*forkpty:DeprecationWarning")
-@pytest.mark.parametrize("leave", [b"\x04", b"\x03"])
-def test_a_terminal_gets_a_prompt_that_is_left_cleanly(leave, model):
-    typed = [f"{text}\n".encode() for text in SOURCES[:2]]
-    screen, status = on_a_terminal([*COMMAND, "--model", model], [*typed, leave])
-    assert "zh→toy: type a line and press Enter; Ctrl-D ends" in screen
-    assert all(target in screen for target in TARGETS[:2])
-    assert status == 0
-    assert "Traceback" not in screen
-
-
-@pytest.mark.filterwarnings("ignore:.*forkpty:DeprecationWarning")
-def test_a_terminal_sees_how_far_a_file_is(model, files):
-    screen, status = on_a_terminal([*COMMAND, "--model", model, files[0], "--output", files[1]], [])
-    assert status == 0
-    assert "40 lines" in screen
-    assert files[1].read_text(encoding="utf-8") == lines(TARGETS)
+def test_a_text_a_file_and_a_document_go_through_a_third_language_with_pivot(tmp_path_factory, tmp_path, capsys):
+    models = shared_models(tmp_path_factory)
+    words = ["-m", models["zh-en"], "-m", models["en-de"], "--to", "de"]
+    assert run_here(capsys, "translate", *words, "我爱猫", "--pivot").out == "我爱猫\n"  # this German is Chinese
+    (tmp_path / "in.txt").write_text("我爱猫。我看狗。\nI love cats\n", encoding="utf-8")
+    assert run_here(capsys, "translate", *words, tmp_path / "in.txt", "--pivot").out == "我爱猫。 我看狗。\n我爱猫\n"
+    (tmp_path / "in.md").write_text("# 我爱猫\n", encoding="utf-8")
+    assert run_here(capsys, "translate", *words, tmp_path / "in.md", "--pivot").out == "# 我爱猫\n"
+    result = run_here(capsys, "translate", *words, "--from", "zh", "我爱猫", status=2)
+    assert "expected one of zh→en, en→de; got from zh to de" in result.err
 
 
 def test_a_line_that_no_model_reads_stays_as_it_is(model, tmp_path):

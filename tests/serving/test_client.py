@@ -1,17 +1,20 @@
 """The client returns what a translator returns, retries when a server is busy or away, and reports errors."""
 
 import asyncio
+import inspect
 import threading
+from dataclasses import fields
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import httpx
 import pytest
 from event_loops import run_async
-from small_servers import Server
-from small_translators import distinct_sentences
 
 from sixfold import AsyncClient, Client, Glossary, RequestError, TranslateOptions, Translator
 from sixfold.serving import client as module
+from sixfold.serving.api import request_of
+from sixfold.serving.options import ServeOptions
+from sixfold.serving.schema import TranslateRequest
 from sixfold.translation.glossary import Term
 from sixfold.translation.request import TranslationRequest
 
@@ -43,6 +46,15 @@ def test_it_gives_what_a_translator_gives(server, models):
         glossary = Glossary((Term("猫", "dogs"),))
         assert "dogs" in client.translate("我爱猫", target="en", glossary=glossary).text
         assert client.translate_batch([]) == []
+
+
+def test_every_option_reaches_the_server():
+    """Each field of the options is sent, and the server reads it."""
+    values = {"beam": 3, "n_best": 2, "length_penalty": 0.5, "split": False, "prefix": "I", "guard": False}
+    assert {each.name for each in fields(TranslateOptions)} == set(values)
+    request = TranslationRequest("zh", "en", TranslateOptions(**values), details=True, pivot=True)
+    body = TranslateRequest(texts=["我"], **module.request_fields(request))
+    assert request_of(body) == request
 
 
 def test_the_same_awaited(server):
@@ -113,25 +125,10 @@ def test_it_comes_back_to_a_server_that_is_busy_or_away(unreliable_server, monke
         _ = client.directions
 
 
-def test_what_is_not_done_at_the_deadline_is_sent_again_until_it_is(models):
-    texts = ["".join(f"{each}。" for each in distinct_sentences(6000)), "我爱猫"]
-    with Server(models["zh-en"], deadline=1.5, threads=1) as server, Client(server.url) as client:
-        long, short = client.translate_batch(texts, "zh", "en", TranslateOptions(beam=16))
-        with Translator(models["zh-en"], "cpu", 1) as translator:
-            assert len(long.text) == pytest.approx(len(translator.translate(texts[0]).text), rel=0.02)
-        assert short.text == "I love cats"
-        statuses = [line["status"] for line in server.log if line.get("route") == "/api/v1/translate"]
-        assert set(statuses) == {200}
-        assert len(statuses) > 1
-
-
-def test_a_server_that_never_finishes_a_sentence_is_told():
-    unfinished = {"translations": [{"complete": False, "sentences": [{"source": [0, 1], "translation": None}]}]}
-    exchange = Client("http://127.0.0.1:1")._translate_exchange(["我"], TranslationRequest())
-    next(exchange)
-    exchange.send(module.HttpResponse(200, unfinished))
-    with pytest.raises(RequestError, match="its deadline passes before a sentence is done"):
-        exchange.send(module.HttpResponse(200, unfinished))
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_it_waits_longer_than_a_server_takes_to_say_what_is_done(kind):
+    timeout = inspect.signature(kind).parameters["timeout"].default
+    assert timeout >= ServeOptions().deadline + 10
 
 
 def test_a_request_that_the_server_may_still_be_working_on_is_not_sent_again():
@@ -143,7 +140,8 @@ def test_a_request_that_the_server_may_still_be_working_on_is_not_sent_again():
 
     with Client("http://127.0.0.1:1") as client:
         client._http = httpx.Client(transport=httpx.MockTransport(respond))
-        with pytest.raises(RequestError, match="server: no response in time"):
+        with pytest.raises(RequestError, match="server: no response in time") as error:
             client.translate("我")
+    assert "the server's deadline" in error.value.hint
     assert len(requests) == 1
     assert 504 not in module.RETRY_STATUSES

@@ -1,18 +1,22 @@
 """The explorer's routes return what Python computes, and the files of the web page are served unchanged."""
 
 import gzip
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from safetensors.numpy import load
+from small_servers import in_process
 
 from sixfold import modelfile
 from sixfold.explorer.beam import free_run, search_tree
 from sixfold.explorer.embeddings import neighbours, pca_projection, similar, similar_sentences
-from sixfold.explorer.explore import explore
+from sixfold.explorer.explore import Explorer, explore
 from sixfold.explorer.forward import sinusoids
 from sixfold.explorer.influence import aligners, influence
+from sixfold.serving.admission import Admission
+from sixfold.serving.service import MAX_EXPLORER_REQUESTS
 from sixfold.serving.static_files import STATIC_FOLDER
 
 SENTENCE = {"text": "我爱猫。", "source": "zh", "target": "en"}
@@ -154,12 +158,23 @@ def test_the_page_is_served_as_it_is_and_nothing_beside_it(server):
         assert server.ask(path)[0] == 404
 
 
-def test_the_explorer_says_when_it_is_busy_and_holds_up_nobody_else(server):
-    long = {**SENTENCE, "text": "我爱猫。" * 12}
-    with ThreadPoolExecutor(40) as pool:
-        futures = [pool.submit(server.ask, f"{EXPLORE}/aligners", long | {"top": top + 1}) for top in range(40)]
-        assert server.ask("/api/v1/alternatives", {**SENTENCE, "prefix": "I"})[0] == 200
-        assert not all(future.done() for future in futures)
-        responses = [future.result() for future in futures]
-    assert {status for status, _, _ in responses} == {200, 503}
-    assert all(headers["Retry-After"] for status, headers, _ in responses if status == 503)
+def test_the_explorer_says_when_it_is_busy_and_holds_up_nobody_else(models, monkeypatch):
+    release, begun = threading.Event(), threading.Semaphore(0)
+    admit = Admission.admit
+    monkeypatch.setattr(Explorer, "explore", lambda *_: release.wait(60))
+
+    def admit_and_count(*arguments, **options):
+        begun.release()
+        return admit(*arguments, **options)
+
+    monkeypatch.setattr(Admission, "admit", admit_and_count)
+    with in_process(models["tagged"]) as server, ThreadPoolExecutor(MAX_EXPLORER_REQUESTS) as threads:
+        futures = [threads.submit(server.post, EXPLORE, json=SENTENCE) for _ in range(MAX_EXPLORER_REQUESTS)]
+        try:
+            assert all(begun.acquire(timeout=60) for _ in futures)
+            refused = server.post(EXPLORE, json=SENTENCE)
+            alternatives = server.post("/api/v1/alternatives", json={**SENTENCE, "prefix": "I"})
+        finally:
+            release.set()
+    assert (refused.status_code, alternatives.status_code) == (503, 200)
+    assert int(refused.headers["Retry-After"]) >= 1

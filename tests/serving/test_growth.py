@@ -55,7 +55,7 @@ ROUTES = {
     "text": (lambda client, value: post_text(client, value), 200),
     "html": (lambda client, value: post_text(client, value, "html"), 200),
     "page": (lambda client, value: post_document(client, value, "a.html"), 200),
-    "subtitles": (lambda client, value: post_document(client, f"1 --> 2\n{value}", "a.srt"), 200),
+    "subtitles": (lambda client, value: post_document(client, f"00:00:01,000 --> 00:00:02,000\n{value}", "a.srt"), 200),
     "table": (lambda client, value: post_document(client, value, "a.csv"), 200),
     "detection": (lambda client, value: client.post("/detect", json={"q": value}), 200),
     "form": (lambda client, value: client.post("/detect", data={"q": value}), 200),

@@ -2,11 +2,15 @@
 
 import io
 import json
+import os
+import re
 import subprocess
+import sys
 import urllib.parse
 
 import docx
 import pytest
+from document_commands import ROOT
 from libretranslatepy import LibreTranslateAPI
 from small_servers import multipart
 
@@ -51,6 +55,28 @@ def test_a_language_that_no_model_reads_is_detected_as_what_it_is(server):
     _, _, response = server.ask("/translate", {"q": "Die Katzen sind nicht da", "source": "auto", "target": "zh"})
     assert response["detectedLanguage"]["language"] == "en"  # the only language of this script that a model reads
     assert response["detectedLanguage"]["confidence"] < 20
+
+
+def test_a_text_that_may_be_in_several_languages_has_several_candidates(server):
+    _, _, detected = server.ask("/detect", {"q": "de la"})
+    confidences = [each["confidence"] for each in detected]
+    assert len(detected) > 2
+    assert len({each["language"] for each in detected}) == len(detected)
+    assert confidences == sorted(confidences, reverse=True)
+    assert min(confidences) > 0
+    assert sum(confidences) <= 100
+
+
+@pytest.mark.slow
+def test_the_tests_of_libretranslate_pass(server):
+    """Their source distribution, unpacked: `pip download --no-deps --no-binary :all: libretranslate`."""
+    sdist = os.environ.get("SIXFOLD_LIBRETRANSLATE")
+    if not sdist:
+        pytest.skip("needs SIXFOLD_LIBRETRANSLATE, the unpacked source distribution of libretranslate")
+    command = [sys.executable, ROOT / "benchmarks" / "libre_suite.py", sdist, "--url", server.url]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert process.returncode == 0, process.stdout
+    assert int(re.search(r"(\d+) passed", process.stdout)[1]) >= 14
 
 
 def test_curl_with_raw_and_with_escaped_text(server):

@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import socket
@@ -14,12 +15,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from commands import complaint, sixfold
-from small_servers import Server, multipart, send_request, until
+from small_servers import Server, in_process, multipart, send_request, until
 from small_translators import distinct_sentences
 
 from sixfold.serving.admission import RateLimits
 from sixfold.serving.responses import HttpError
-from sixfold.serving.service import DOCUMENT_THREADS
+from sixfold.serving.service import DOCUMENT_THREADS, Service
 
 GOOD = {"q": "我爱猫", "source": "zh", "target": "en"}
 
@@ -60,11 +61,13 @@ def test_a_changed_model_is_opened_without_dropping_a_request(models, tmp_path):
         with ThreadPoolExecutor(4) as pool:
             for _ in range(4):
                 pool.submit(keep_asking)
-            for number, name in enumerate(("tagged", "zh-en", "tagged"), start=1):
-                shutil.copy(models[name], tmp_path / "next")
-                (tmp_path / "next").replace(model)
-                assert until(lambda number=number: len(server.events("model")) == number), server.log[-5:]
-            stop.set()
+            try:
+                for number, name in enumerate(("tagged", "zh-en", "tagged"), start=1):
+                    shutil.copy(models[name], tmp_path / "next")
+                    (tmp_path / "next").replace(model)
+                    assert until(lambda number=number: len(server.events("model")) == number), server.log[-5:]
+            finally:
+                stop.set()  # or else the pool would wait for ever
         assert failures == []
         assert server.ask("/api/v1/models")[2]["directions"] == [["zh", "en"], ["en", "zh"]]
         assert server.ask("/translate", GOOD)[0] == 200
@@ -124,12 +127,12 @@ def test_what_was_accepted_is_answered_before_it_ends(models):
             ended = time.monotonic()
             for future in futures:
                 future.result()
-        assert time.monotonic() - ended < 20
+        assert time.monotonic() - ended < 60
         assert set(statuses) == {200}
         assert len(statuses) + len(refused) == 200
+        assert until(lambda: server.events("stopped"))  # the last line, which may come after the process has ended
         # Every request that the server accepted was answered.
         assert [line["status"] for line in server.log if line.get("route") == "/translate"] == [200] * len(statuses)
-        assert server.events("stopped")
         with pytest.raises(urllib.error.URLError):
             server.ask("/health")
 
@@ -219,49 +222,26 @@ def test_a_stream_that_its_client_leaves_gives_its_place_back(serial_server):
         assert until(lambda: serial_server.ask("/translate", GOOD)[0] == 200)
 
 
-def test_a_full_queue_is_told_at_once(models):
-    with Server(models["zh-en"], queue=100, cache=0, threads=1) as server, ThreadPoolExecutor(30) as pool:
-        long = {**GOOD, "q": "".join(f"{each}。" for each in distinct_sentences(50))}
-        futures = [pool.submit(server.ask, "/translate", long) for _ in range(30)]
-        responses = [future.result() for future in futures]
-    statuses = {status for status, _, _ in responses}
-    assert statuses == {200, 503}
-    assert all(headers["Retry-After"] for status, headers, _ in responses if status == 503)
+def test_a_full_queue_is_told_at_once(models, monkeypatch):
+    decoding, release, decode = threading.Event(), threading.Event(), Service._decode_batch
 
+    def decode_later(*arguments):
+        decoding.set()
+        release.wait(60)
+        return decode(*arguments)
 
-def long_texts(count, length):
-    """Return texts of sentences that are all different, because equal ones are translated once."""
-    sentences = (f"{each}。" for each in distinct_sentences(count * length))
-    return ["".join(itertools.islice(sentences, length)) for _ in range(count)]
-
-
-def test_at_the_deadline_what_is_done_is_returned_and_a_stream_may_take_its_time(deadline_server):
-    long = {"texts": long_texts(150, 30), "target": "en", "beam": 16}
-    status, _, response = deadline_server.ask("/api/v1/translate", long)
-    assert (status, response["complete"]) == (200, False)
-    assert [each["source"] for each in response["translations"]] == long["texts"]
-    complete = [text for text in response["translations"] if text["complete"]]
-    assert all(text["translation"] for text in complete)
-    others = [text for text in response["translations"] if not text["complete"]]
-    pairs = [(text, sentence) for text in others for sentence in text["sentences"] or ()]
-    assert all(text["source"][slice(*sentence["source"])].endswith("。") for text, sentence in pairs)
-    assert any(sentence["translation"] is None for _, sentence in pairs)
-    assert until(lambda: deadline_server.ask("/translate", GOOD)[0] == 200)
-    assert deadline_server.ask("/api/v1/translate/stream", long)[2].endswith(b'event: done\ndata: {"count": 150}\n\n')
-
-
-def test_what_is_done_at_the_deadline_is_kept_so_that_the_same_request_ends(models):
-    """20,000 characters once ended after a minute without a response, and nothing was kept."""
-    with Server(models["zh-en"], deadline=1.5, threads=1, beam=16, max_characters=1_000_000) as server:
-        long = {**GOOD, "q": long_texts(1, 6000)[0]}
-        responses = [server.ask("/translate", long)]
-        while responses[-1][0] != 200 and len(responses) < 100:
-            responses.append(server.ask("/translate", long))
-        assert {status for status, _, _ in responses[:-1]} == {503}
-        assert responses[-1][0] == 200
-        first = responses[0]
-        assert re.fullmatch(r"not done within 1.5 s; \d+ of 6000 sentences are translated and kept", first[2]["error"])
-        assert first[1]["Retry-After"] == "1"
+    monkeypatch.setattr(Service, "_decode_batch", decode_later)
+    long = {**GOOD, "q": "".join(f"{each}。" for each in distinct_sentences(90))}
+    with in_process(models["zh-en"], queue=100, cache=0) as server, ThreadPoolExecutor(1) as threads:
+        try:
+            accepted = threads.submit(server.post, "/translate", json=long)
+            assert decoding.wait(60)
+            refused = server.post("/translate", json=long)
+        finally:
+            release.set()
+        assert accepted.result().status_code == 200
+    assert refused.status_code == 503
+    assert int(refused.headers["Retry-After"]) >= 1
 
 
 def test_a_document_that_takes_too_long_makes_room_for_others(deadline_server):
@@ -300,9 +280,12 @@ def test_a_document_that_its_client_leaves_makes_room_for_others(serial_server):
         return int(re.search(rb"sixfold_batch_sentences_count (\d+)", serial_server.ask("/metrics")[2])[1])
 
     for _ in range(2):  # as many as run at the same time
-        before = batches()
-        with send_request(serial_server, "/translate_file", *page(3000, 8)):
-            assert until(lambda before=before: batches() > before)
+        before, is_refused = batches(), True
+        while is_refused:  # the place of the request before it may not be free yet
+            with send_request(serial_server, "/translate_file", *page(1000, 8)) as upload:
+                has_response = lambda upload=upload: bool(select.select([upload], [], [], 0)[0])  # noqa: E731
+                assert until(lambda before=before, has_response=has_response: has_response() or batches() > before)
+                is_refused = has_response()
         assert until(lambda: serial_server.ask("/translate", GOOD)[0] == 200)
     assert serial_server.ask("/translate_file", *page(1), timeout=20)[0] == 200
 
@@ -317,7 +300,17 @@ def test_several_models_and_the_way_through_english(models):
             "error": "German (de) is not available as a target language from Chinese (zh)"
         }
     with Server(models["zh-en"], models["en-de"], pivot=True) as server:
-        assert server.ask("/translate", {**GOOD, "target": "de"})[0] == 200
+        assert server.ask("/translate", {**GOOD, "target": "de"})[2] == {"translatedText": "我爱猫"}
+        page = "<p>我爱<b>猫</b></p>"  # the model into German writes Chinese
+        html = {**GOOD, "target": "de", "q": [page, "<i>你看书</i>"], "format": "html"}
+        assert server.ask("/translate", html)[2] == {"translatedText": [page, "<i>你看书</i>"]}
+        for path in ("/translate_file", "/api/v1/translate_file/stream"):
+            upload = multipart("a.html", page.encode(), source="zh", target="de")
+            status, _, response = server.ask(path, *upload)
+            assert status == 200
+            text = response.decode() if isinstance(response, bytes) else json.dumps(response)
+            (address,) = re.findall(r'/download_file/[^"]+', text)
+            assert server.ask(address)[2] == page.encode()
         assert {"code": "zh-Hans", "name": "Chinese", "targets": ["de", "en", "zh-Hans"]} in server.ask("/languages")[2]
 
 

@@ -18,6 +18,7 @@ NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 GUIDE = Path(__file__).parents[2] / "docs/guides/serving.md"
 NAME = "translate.example.org"
 CLIENT = "127.0.0.2"  # the address that requests come from; nginx reaches the servers from 127.0.0.1
+CLIENTS = [f"127.0.0.{number}" for number in range(2, 18)]
 
 pytestmark = [
     pytest.mark.slow,
@@ -85,19 +86,21 @@ def is_listening(port):
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def request(port, path, body=None, headers=None, host=NAME):
+def request(port, path, body=None, headers=None, host=NAME, client=CLIENT):
     """Return the open response of a request over TLS, and its connection."""
     if isinstance(body, dict):
         body, headers = json.dumps(body).encode(), {"Content-Type": "application/json"}
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=30, source_address=(CLIENT, 0), context=context)
+    connection = http.client.HTTPSConnection(
+        "127.0.0.1", port, timeout=120, source_address=(client, 0), context=context
+    )
     connection.request("POST" if body else "GET", path, body, {"Host": f"{host}:{port}", **(headers or {})})
     return connection.getresponse(), connection
 
 
-def ask(port, path, body=None, headers=None, host=NAME):
-    response, connection = request(port, path, body, headers, host)
+def ask(port, path, body=None, headers=None, **choices):
+    response, connection = request(port, path, body, headers, **choices)
     data = response.read()
     connection.close()
     return response.status, data
@@ -121,19 +124,26 @@ def test_the_page_is_shown_metrics_are_not_and_other_names_are_refused(proxy):
     assert ask(proxy, "/health", headers={"X-Forwarded-Host": NAME}, host="evil.example")[0] == 421
 
 
-def test_a_file_has_an_address_that_works_as_often_as_it_is_made(proxy):
-    for number in range(8):
-        upload = multipart(f"{number}.txt", "我爱猫".encode(), source="zh", target="en")
-        status, data = ask(proxy, "/translate_file", *upload)
+@pytest.mark.parametrize("path", ["/translate_file", "/api/v1/translate_file/stream"])
+def test_every_client_finds_its_files_and_both_servers_have_work(servers, proxy, path):
+    start = f"https://{NAME}:{proxy}"
+    for client in CLIENTS:
+        upload = multipart("a.txt", f"我爱猫{client}".encode(), source="zh", target="en")
+        status, data = ask(proxy, path, *upload, client=client)
         assert status == 200, data
-        url = json.loads(data)["translatedFileUrl"]
-        start = f"https://{NAME}:{proxy}"
+        url = re.search(rb'"translatedFileUrl": ?"(.*?)"', data)[1].decode()
         assert url.startswith(f"{start}/download_file/")
-        assert ask(proxy, url.removeprefix(start)) == (200, b"I love cats")
+        for _ in range(2):
+            status, data = ask(proxy, url.removeprefix(start), client=client)
+            assert (status, data[:11]) == (200, b"I love cats")
+    # A line is logged after its response has been sent.
+    counts = lambda: [sum(line.get("route") == path for line in server.log) for server in servers]  # noqa: E731
+    assert until(lambda: sum(counts()) == len(CLIENTS))
+    assert min(counts()) > 0
 
 
 def test_a_file_may_be_as_large_as_the_server_allows(proxy):
-    upload = multipart("a.html", b"<b></b>" * 1_428_500, source="zh", target="en")  # almost 10 MB, and no prose
+    upload = multipart("a.html", b"<!--%s-->" % (b"x" * 9_990_000), source="zh", target="en")  # no prose
     status, data = ask(proxy, "/translate_file", *upload)
     assert status == 200, data
     assert ask(proxy, "/translate_file", *multipart("a.txt", b"x" * 10_100_000, source="zh", target="en"))[0] == 413

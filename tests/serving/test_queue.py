@@ -77,7 +77,7 @@ def start(queue, name, count, client, key=0):
 
 
 async def until(condition):
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end
         await asyncio.sleep(0.001)
@@ -269,10 +269,11 @@ def test_overload_that_can_be_foreseen_is_told_at_once_and_with_a_time(models):
         service = service_of(models, deadline=2.0)
         request = TranslationRequest("zh", "en")
         service.queue.rate.add(10, 20.0)  # two seconds for each token
-        begin = time.monotonic()
+        batches = []
+        service.queue.on_batch = lambda *counts: batches.append(counts)
         with pytest.raises(HttpError) as error:
             await service.translate(["我爱猫。"], request, Caller("anna", has_deadline=True))
-        assert time.monotonic() - begin < 1
+        assert not batches
         assert error.value.status == 503
         assert 2 <= error.value.retry_after < 100
         # What has no deadline may wait, and what the cache has needs no batch.

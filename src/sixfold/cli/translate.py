@@ -39,16 +39,13 @@ from sixfold.text.sentences import is_spaced
 from sixfold.translation.documents.formats import FORMATS, check_options, format_of
 from sixfold.translation.documents.options import DocumentOptions
 from sixfold.translation.glossary import Glossary
-from sixfold.translation.line_translator import (
-    LANGUAGE_NOTICES,
-    LineTranslator,
-    strict_error,
-)
+from sixfold.translation.line_translator import LineTranslator, strict_error
 from sixfold.translation.loading import Device, choose_device, find_model, shipped_models
 from sixfold.translation.memory import TranslationMemory
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.request import TranslationRequest
 from sixfold.translation.result import Translation, TranslationPart
+from sixfold.translation.translator import Translator
 
 DEFAULT_ALTERNATIVES = 5
 
@@ -72,7 +69,7 @@ def translate(
     ] = None,
     source: Annotated[
         str | None,
-        typer.Option("--from", help="Translate from this language. Default: detected by the script of the text."),
+        typer.Option("--from", help="Translate from this language. Default: the language that the text is in."),
     ] = None,
     models: Annotated[list[Path], typer.Option("--model", "-m", help=MODELS_HELP)] = [],  # noqa: B006
     beam: Annotated[
@@ -240,6 +237,8 @@ def translate_text(options: CommandOptions, text: str) -> None:
     # On the CPU, because a GPU takes seconds to start.
     with options.load_translator("cpu") as translator:
         is_plain = not options.as_json and options.request.options.n_best == 1
+        if options.strict:
+            check_language(translator, text, options.request)
         if is_plain and options.output is None and sys.stdout.isatty():
             print_sentences(options, translator.stream_request(text, options.request))
         else:
@@ -247,6 +246,12 @@ def translate_text(options: CommandOptions, text: str) -> None:
             write_translation(options, format_translation(options, translation))
     if LIKE_A_FILE.fullmatch(text):
         print(f"warning: there is no file {text}; its name was translated", file=sys.stderr)
+
+
+def check_language(translator: Translator, text: str, request: TranslationRequest) -> None:
+    """Raise RequestError if a text is in a language that is not translated, before any of it is printed."""
+    for notice in translator.route(text, request).notices(text):
+        raise strict_error(notice.message)
 
 
 def print_sentences(options: CommandOptions, parts: Iterable[TranslationPart]) -> None:
@@ -271,8 +276,6 @@ def write_translation(options: CommandOptions, output: str) -> None:
 def format_translation(options: CommandOptions, translation: Translation) -> str:
     """Return a translation as the options ask for it, and print its warnings to standard error."""
     for notice in translation.warnings:
-        if options.strict and notice.kind in LANGUAGE_NOTICES:
-            raise strict_error(notice.message)
         print(f"warning: {notice.message}", file=sys.stderr)
     if options.as_json:
         return json.dumps(translation.to_dict(details=True), ensure_ascii=False)
@@ -318,6 +321,8 @@ def run_prompt(options: CommandOptions) -> None:
         while True:
             try:
                 text = input("> " if sys.stdout.isatty() else "")
+                if options.strict:
+                    check_language(translator, text, options.request)
                 (translation,) = translator.translate_request([text], options.request)
                 print(format_translation(options, translation), flush=True)
             except SixfoldError as error:

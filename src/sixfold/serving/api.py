@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -44,7 +43,7 @@ ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
 
 def request_of(body: TranslateRequest) -> TranslationRequest:
     """Return the body of a request as the pipeline needs it."""
-    options = TranslateOptions(body.beam, body.n_best, split=body.split, prefix=body.prefix, guard=body.guard)
+    options = TranslateOptions(body.beam, body.n_best, body.length_penalty, body.split, body.prefix, body.guard)
     terms = tuple(Term(term.source.strip(), term.target.strip()) for term in body.glossary)
     glossary = Glossary(tuple(term for term in terms if all(term))) if terms else None
     return TranslationRequest(body.source, body.target, options, glossary, details=body.details, pivot=body.pivot)
@@ -52,13 +51,15 @@ def request_of(body: TranslateRequest) -> TranslationRequest:
 
 def text_at_deadline(text: str, pending: PendingText | None, details: bool) -> dict[str, Any]:
     """Return what is done of a text: its translation, or its sentences, of which some have no translation."""
-    route = pending.batch.route if pending else None
+    route = (pending.batch.route or pending.batch.first_of) if pending else None
     if pending and route and len(route.hops) == 1 and pending.is_done:
-        return {**end_route(route, pending.translation).to_dict(details), "complete": True}
+        return {**end_route(route, pending.translation, text).to_dict(details), "complete": True}
+    # Where traditional Chinese has another length than simplified Chinese, there are no spans to give.
+    has_spans = route is not None and len(route.read(text)) == len(text)
     return {
         "source": text, "translation": None, "complete": False, "score": None, "confidence": None,
         "from": route and route.languages[0], "to": route and route.languages[1], "n_best": [], "warnings": [],
-        "sentences": pending and pending.sentences(),
+        "sentences": pending.sentences() if pending and has_spans else None,
     }  # fmt: skip
 
 
@@ -72,26 +73,28 @@ class ApiRoutes:
         """Translate texts. Each translation has a score and warnings, and with `details` tokens and an alignment.
 
         At the deadline, `complete` is false, and each text that is not done has its sentences: their translations, or
-        null where one is missing. The same request goes on from there, since these sentences are kept for a while.
+        null where one is missing. Through a pivot language all are null. The same request goes on from there, since the
+        sentences that are done are kept for a while.
         """
         caller = Caller(self._admission.admit(request, body.texts), has_deadline=True)
         progress = TextProgress(len(body.texts))
         try:
-            async with asyncio.timeout(self._admission.options.deadline):
+            async with self._service.deadline():
                 translations = await self._service.translate(body.texts, request_of(body), caller, progress)
         except TimeoutError:
             self._service.count_deadline()
             pairs = zip(body.texts, progress.texts, strict=True)
             texts = [text_at_deadline(text, pending, body.details) for text, pending in pairs]
-            return JsonResponse({"translations": texts, "complete": False})
+            return JsonResponse({"translations": texts, "complete": False, **progress.counts()})
         done = [{**each.to_dict(body.details), "complete": True} for each in translations]
-        return JsonResponse({"translations": done, "complete": True})
+        return JsonResponse({"translations": done, "complete": True, **progress.counts()})
 
     async def stream(self, body: TranslateRequest, request: Request) -> StreamingResponse:
         """Translate texts and send server-sent events as sentences are translated.
 
         - `sentence`: the next sentence of a text. `index` is that of the text, `text` is the sentence with the white
-          space before it, and `done` of `total` sentences of all texts are translated.
+          space before it, and `done` of `total` sentences of all texts are translated. Through a pivot language each
+          counts twice.
         - `translation`: a whole translation with its `index`, when all of its sentences are there.
         - `done`: the end, with the `count` of texts. `error`: the end too, with what went wrong.
         """

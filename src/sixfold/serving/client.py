@@ -20,6 +20,8 @@ from sixfold.translation.result import Alternative, Details, Link, Notice, Sente
 # without a response in time is not, because the server may still be working on it.
 RETRY_STATUSES = (429, 502, 503)
 DEFAULT_URL = "http://127.0.0.1:5000"
+DEFAULT_TIMEOUT = 90.0  # more than the server's default deadline, at which it answers with what is done
+MAX_FUTILE = 3  # responses in a row in which no sentence more is done: at first the server may still be splitting texts
 
 
 class HttpRequest(NamedTuple):
@@ -45,7 +47,10 @@ class HttpResponse(NamedTuple):
 
 
 NO_RESPONSE = HttpResponse(0, None)
-TIMED_OUT = HttpResponse(408, {"error": "no response in time", "hint": "raise `timeout`, or send less at once"})
+TIMED_OUT = HttpResponse(
+    408,
+    {"error": "no response in time", "hint": "let `timeout` be more than the server's deadline, or send less at once"},
+)
 
 # An exchange yields requests and pauses, receives the responses, and returns its result. So it is written once for
 # both clients, which only differ in how they send and sleep.
@@ -75,7 +80,6 @@ def send_with_retries(request: HttpRequest, tries: int) -> Exchange:
 def request_fields(request: TranslationRequest) -> dict[str, Any]:
     """Return a request as fields of /api/v1/translate."""
     values = asdict(request.options)
-    values.pop("length_penalty")
     terms = [term._asdict() for term in request.glossary.terms] if request.glossary else []
     languages = {"source": request.source, "target": request.target}
     return {**languages, "glossary": terms, "pivot": request.pivot, "details": request.details, **values}
@@ -102,12 +106,6 @@ def parse_translation(fields: dict[str, Any]) -> Translation:
     )  # fmt: skip
 
 
-def count_missing(fields: dict[str, Any]) -> float:
-    """Return the number of sentences of a text without a translation; infinite if it has not been split."""
-    sentences = fields["sentences"]
-    return float("inf") if sentences is None else sum(each["translation"] is None for each in sentences)
-
-
 class _Exchanges:
     """The exchanges that both clients have in common."""
 
@@ -126,7 +124,7 @@ class _Exchanges:
             )
         translations: dict[int, Translation] = {}
         remaining = list(range(len(texts)))
-        missing = float("inf")  # sentences
+        most_done, futile = 0, 0  # sentences of the remaining texts, and responses without a new one
         while remaining:
             fields = {"texts": [texts[index] for index in remaining], **request_fields(request)}
             body = yield from send_with_retries(HttpRequest("POST", "/api/v1/translate", fields), self._tries)
@@ -134,8 +132,10 @@ class _Exchanges:
             complete = {index: each for index, each in responses.items() if each.get("complete", True)}
             translations |= {index: parse_translation(each) for index, each in complete.items()}
             remaining = [index for index in remaining if index not in complete]
-            before, missing = missing, sum(count_missing(responses[index]) for index in remaining)
-            if not missing < before:  # the server makes no progress: the same request would never end
+            done = body.get("done", 0)
+            futile = 0 if complete or done > most_done else futile + 1
+            most_done = 0 if complete else max(done, most_done)
+            if futile >= MAX_FUTILE:  # the same request would never end
                 raise RequestError("server: its deadline passes before a sentence is done", "send less at once")
         return [translations[index] for index in range(len(texts))]
 
@@ -180,9 +180,14 @@ def _import_httpx() -> Any:
 
 
 class Client(_Exchanges):
-    """Translates on a server, with the methods of `Translator`. Any number of threads can share one client."""
+    """Translates on a server, with the methods of `Translator`. Any number of threads can share one client.
 
-    def __init__(self, url: str = DEFAULT_URL, key: str = "", timeout: float = 60.0, tries: int = 5) -> None:
+    `timeout` is the time for a response in seconds. It must be more than the server's `deadline` (60 s by default), at
+    which the server answers with the sentences that are done; the client then asks for the others. `tries` is how often
+    a request is sent to a server that is busy or cannot be reached.
+    """
+
+    def __init__(self, url: str = DEFAULT_URL, key: str = "", timeout: float = DEFAULT_TIMEOUT, tries: int = 5) -> None:
         super().__init__(url, key, tries)
         self._http = _import_httpx().Client(timeout=timeout)
 
@@ -253,9 +258,9 @@ class Client(_Exchanges):
 
 
 class AsyncClient(_Exchanges):
-    """Translates on a server, with the methods of `Client` as coroutines."""
+    """Translates on a server, with the methods and settings of `Client` as coroutines."""
 
-    def __init__(self, url: str = DEFAULT_URL, key: str = "", timeout: float = 60.0, tries: int = 5) -> None:
+    def __init__(self, url: str = DEFAULT_URL, key: str = "", timeout: float = DEFAULT_TIMEOUT, tries: int = 5) -> None:
         super().__init__(url, key, tries)
         self._http = _import_httpx().AsyncClient(timeout=timeout)
 

@@ -73,22 +73,22 @@ async def stream_texts(
 ) -> AsyncGenerator[bytes]:
     """Yield a `sentence` event for each sentence, a `translation` event for each text, and `done`.
 
-    The texts come in their order. Through a pivot language, the whole translations come at the end.
+    The texts come in their order. Through a pivot language, the whole translations come at the end, and the sentences
+    of both hops are counted.
     """
     progress = TextProgress(len(texts))
     work = asyncio.ensure_future(service.translate(texts, request, Caller(client), progress))
     index = 0  # of the text whose events are sent
     try:
         async for _ in changes(work, progress):
-            while index < len(texts) and (text := progress.texts[index]) is not None:
+            while index < len(texts) and (text := progress.texts[index]) is not None and text.batch.route is not None:
                 for piece in text.new_pieces():
-                    counts = {"done": progress.done, "total": progress.total}
-                    yield event("sentence", {"index": index, "text": piece, **counts})
+                    yield event("sentence", {"index": index, "text": piece, **progress.counts()})
                 route = text.batch.route
                 if work.done() and not work.exception():
                     translation = work.result()[index]
-                elif text.is_done and route is not None and len(route.hops) == 1:
-                    translation = end_route(route, (await service.assemble([text]))[0])
+                elif text.is_done and len(route.hops) == 1:
+                    translation = end_route(route, (await service.assemble([text]))[0], texts[index])
                 else:
                     break
                 yield event("translation", {"index": index, **translation.to_dict(request.details)})
@@ -105,7 +105,7 @@ async def stream_document(work: Coroutine[Any, Any, dict[str, Any]], progress: T
     task = asyncio.ensure_future(work)
     try:
         async for _ in changes(task, progress):
-            yield event("progress", {"done": progress.done, "total": progress.total})
+            yield event("progress", progress.counts())
             await asyncio.wait([task], timeout=EVENT_SECONDS)
         yield event("document", task.result())
     finally:

@@ -31,6 +31,7 @@ from sixfold.serving.text_progress import TextProgress
 from sixfold.text.chinese import can_convert
 from sixfold.text.language_codes import normalise_code
 from sixfold.translation.request import TranslationRequest
+from sixfold.translation.routing import targets_of
 
 SAMPLE_CHARACTERS = 4000  # of a document, from which its language is detected
 
@@ -105,7 +106,7 @@ class LibreTranslateRoutes:
 
         async def work() -> str:
             file = await self._files.read(request, upload)
-            caller = Caller(client, has_deadline=True)
+            caller = Caller(client, has_deadline=True, needs_all=True)
             return await self._files.translate(file, self._file_request(fields, file), caller, progress)
 
         return JsonResponse(download_url(request, await self._service.before_deadline(work(), progress)))
@@ -150,10 +151,11 @@ class LibreTranslateRoutes:
         A source of `auto` is detected. A target of `auto` is the first that a model has for the source.
         """
         if normalise_code(fields["target"]) == "auto":
-            is_auto = normalise_code(fields["source"]) == "auto"
-            source = self._texts.detected_source(text)[0] if is_auto else normalise_code(fields["source"])
-            targets = (target for code, target in self._service.models.directions if code == source)
-            fields = fields | {"target": next(targets, source)}
+            source = self._texts.supported(fields["source"])
+            if source == "auto":
+                source = self._texts.choose_source(text).language or self._texts.fallback_language()
+            targets = targets_of(self._service.models.directions, source)
+            return source, next(iter(targets), source)
         source, target, _ = self._texts.languages(fields, text)
         return source, target
 

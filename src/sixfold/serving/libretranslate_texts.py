@@ -16,12 +16,11 @@ from sixfold.serving.text_progress import TextProgress
 from sixfold.text.chinese import chinese_variant
 from sixfold.text.detection import LanguageCandidate
 from sixfold.text.language_codes import matching_codes, normalise_code
-from sixfold.text.languages import SCRIPTS, guess_language
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.prepare import replace_surrogates
 from sixfold.translation.request import TranslationRequest
 from sixfold.translation.result import Translation
-from sixfold.translation.routing import TRADITIONAL
+from sixfold.translation.routing import TRADITIONAL, SourceChoice, targets_of
 
 CLIENT_CODES = {"zh": "zh-Hans"}  # codes that differ between models and LibreTranslate's clients
 FALLBACK_LANGUAGE = "en"  # what LibreTranslate detects, with a confidence of 0, where nothing can be detected
@@ -68,37 +67,50 @@ class TextTranslation:
 
     def languages(self, fields: dict[str, Any], text: str) -> tuple[str, str, dict[str, Any]]:
         """Return source, target and what was detected; the last is empty unless the source is `auto`."""
-        source, target = (self._supported(require_text(fields, name)) for name in ("source", "target"))
+        source, target = (self.supported(require_text(fields, name)) for name in ("source", "target"))
         if target == "auto":
             raise HttpError(400, "auto is not supported")
         if source != "auto":
             return source, target, {}
-        source, confidence = self.detected_source(text)
-        variant = TRADITIONAL if source == "zh" and chinese_variant(text) == "traditional" else source
-        return source, target, {"confidence": confidence, "language": client_code(variant)}
+        choice = self.choose_source(text, target)
+        detected = self.detected(text, choice)
+        return choice.language or target, target, detected
 
-    def _supported(self, code: str) -> str:
+    def supported(self, code: str) -> str:
         """Return a code as the models spell it, or raise HttpError 400 if no model has the language."""
         normalised = normalise_code(code)
         if normalised == "auto":
             return normalised
-        directions = self._service.models.directions
-        supported = dict.fromkeys(each for direction in directions for each in direction)
-        matching = matching_codes(normalised, supported)
+        matching = self._matching(normalised)
         if not matching:
             raise HttpError(400, f"{normalised} is not supported")
         return TRADITIONAL if normalised == TRADITIONAL else matching[0]
 
-    def detected_source(self, text: str) -> tuple[str, float]:
-        """Return the likeliest language of a text that a model reads, and a confidence from 0 to 100."""
-        sources = list(dict.fromkeys(source for source, _ in self._service.models.directions))
-        for candidate in self._service.detect_language(text):
-            if candidate.language in sources:
-                return candidate.language, round(100 * candidate.confidence, 1)
-        guess = guess_language([text])
-        same_script = [each for each in sources if guess and set(SCRIPTS[guess]) & set(SCRIPTS.get(each, ()))]
-        default = FALLBACK_LANGUAGE if FALLBACK_LANGUAGE in sources else sources[0]
-        return next(iter(same_script), default), 0.0
+    def choose_source(self, text: str, target: str | None = None) -> SourceChoice:
+        """Return the language that a text is translated from, as all interfaces of Sixfold choose it."""
+        with self._service.models.borrow() as loaded:
+            try:
+                return loaded.translator.choose_source(text, None, target, self._options.pivot)
+            except RequestError:  # no model has the target, which `check_direction` says as clients know it
+                return loaded.translator.choose_source(text)
+
+    def detected(self, text: str, choice: SourceChoice) -> dict[str, Any]:
+        """Return the detected language, which is one that models have, and a confidence from 0 to 100."""
+        language, confidence = choice.language, choice.confidence
+        if not language and choice.detected and self._matching(choice.detected.language):
+            language, confidence = choice.detected.language, choice.detected.confidence
+        language = language or self.fallback_language()
+        variant = TRADITIONAL if language == "zh" and chinese_variant(text) == "traditional" else language
+        return {"confidence": round(100 * confidence, 1), "language": client_code(variant)}
+
+    def fallback_language(self) -> str:
+        """Return the language for a text that shows none: English if a model reads it."""
+        sources = [source for source, _ in self._service.models.directions]
+        return FALLBACK_LANGUAGE if FALLBACK_LANGUAGE in sources else sources[0]
+
+    def _matching(self, code: str) -> list[str]:
+        """Return the codes of the models that fit a code."""
+        return matching_codes(code, [each for direction in self._service.models.directions for each in direction])
 
     def check_direction(self, source: str, target: str) -> None:
         """Raise HttpError 400 if no model translates from source to target, not even through another language."""
@@ -129,7 +141,7 @@ class TextTranslation:
         for source, target in {(source, target): None for source, target, _ in languages}:
             self.check_direction(source, target)
         pairs = [(source, target) for source, target, _ in languages]
-        caller, progress = Caller(client, has_deadline=True), TextProgress()
+        caller, progress = Caller(client, has_deadline=True, needs_all=True), TextProgress()
         translate = self._translate_html if form == "html" else self._translate_texts
         work = gather(
             translate([texts[index] for index in indices], self.request(source, target, count), caller, progress)
@@ -221,13 +233,8 @@ def list_languages(directions: list[tuple[str, str]], pivot: bool, traditional: 
 
     With `traditional`, traditional Chinese is listed wherever a model has Chinese: it is converted.
     """
-    reachable: dict[str, set[str]] = {code: {code} for direction in directions for code in direction}
-    for source, target in directions:
-        reachable[source].add(target)
-    if pivot:
-        direct = {source: set(targets) for source, targets in reachable.items()}
-        for source, targets in direct.items():
-            reachable[source] |= set().union(*(direct[middle] for middle in targets))
+    codes = dict.fromkeys(code for direction in directions for code in direction)
+    reachable = {code: {code, *targets_of(directions, code, pivot)} for code in codes}
     if traditional and "zh" in reachable:
         for source, targets in reachable.items():
             if "zh" in targets and source != "zh":

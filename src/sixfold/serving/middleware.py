@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import secrets
 import sys
 import time
@@ -33,14 +34,8 @@ UPLOAD_PATHS = (
     "/translate_file",
     "/api/v1/translate_file/stream",
 )  # take bodies of up to `max_file` bytes instead of `max_body`
-# Streams have no deadline; the others keep what is translated at theirs.
-PATHS_WITHOUT_DEADLINE = (
-    "/api/v1/translate",
-    "/api/v1/translate/stream",
-    "/api/v1/translate_file/stream",
-    "/translate",
-    "/translate_file",
-)
+# Streams have no deadline. The other routes below see to theirs themselves: they keep or return what is done by then.
+ROUTES_WITH_OWN_DEADLINE = re.compile(r"/translate|/translate_file|/api/v1/.*")
 UNCOUNTED_BYTES = 16_384  # of each body, so that small requests are answered while large ones wait for memory
 
 Log = Callable[[dict[str, Any]], None]
@@ -179,7 +174,7 @@ class RequestMiddleware:
 
         work = asyncio.ensure_future(self.app(scope, replay_body, send))
         disconnect = asyncio.ensure_future(wait_for_disconnect())
-        limit = None if route_path(scope) in PATHS_WITHOUT_DEADLINE else self._options.deadline
+        limit = None if ROUTES_WITH_OWN_DEADLINE.fullmatch(route_path(scope)) else self._options.deadline
         try:
             await asyncio.wait((work, disconnect), timeout=limit, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
@@ -187,7 +182,7 @@ class RequestMiddleware:
             elif disconnect.done():
                 raise ClientDisconnected
             else:
-                raise HttpError(504, f"no response within {limit:g} s", "send less at once", retry_after=1)
+                raise HttpError(504, f"no response within {limit:g} s", "send less at once")
         finally:
             for task in (work, disconnect):
                 task.cancel()

@@ -12,7 +12,7 @@ Text = Annotated[str, AfterValidator(replace_surrogates)]
 Language = Annotated[str, Field(max_length=35, examples=["zh"])]
 Span = tuple[int, int]
 
-SOURCE_HELP = "Language of the text. Default: detected from the script of each text."
+SOURCE_HELP = "Language of the text. Default: detected in each text."
 TARGET_HELP = "Language to translate into. Default: the one that the model translates into."
 Source = Annotated[Language | None, Field(description=SOURCE_HELP)]
 Target = Annotated[Language | None, Field(description=TARGET_HELP)]
@@ -39,6 +39,9 @@ class TranslateRequest(RequestBody):
     target: Target = None
     beam: Annotated[int, Field(ge=1, le=16, description="Hypotheses of the beam search. 1 is fastest.")] = 4
     n_best: Annotated[int, Field(ge=1, le=16, description="Number of translations to return for each text.")] = 1
+    length_penalty: Annotated[
+        float, Field(ge=0, le=10, description="0 prefers short translations; a larger number prefers long ones.")
+    ] = 1.0
     prefix: Annotated[Text, Field(description="Text that the translation must begin with.")] = ""
     split: Annotated[bool, Field(description="Split lines into sentences before translating.")] = True
     guard: Annotated[bool, Field(description="Translate again where the result is clearly wrong.")] = True
@@ -88,7 +91,8 @@ class LinkResponse(BaseModel):
 class SentenceResponse(BaseModel):
     """A sentence: its spans of characters in the source and the translation, and what it cost.
 
-    A text that is not complete has `translation` instead, which is null if the sentence is missing.
+    A text that is not complete has `translation` instead of `target` and the costs. It is null if the sentence is
+    missing, and always through a pivot language.
     """
 
     source: Span
@@ -115,7 +119,10 @@ class WarningResponse(BaseModel):
 
 
 class TranslationResponse(BaseModel):
-    """A translation. `from` and `to` are languages. `tokens`, `alignment` and `sentences` need `details`."""
+    """A translation. `from` and `to` are languages. `tokens` and `alignment` need `details`.
+
+    So does `sentences`, unless the translation is not complete: then they are there if the text was split in time.
+    """
 
     source: str
     translation: Annotated[str | None, Field(description="Null if it is not complete.")]
@@ -136,6 +143,10 @@ class TranslationsResponse(BaseModel):
 
     translations: list[TranslationResponse]
     complete: Annotated[bool, Field(description="False if sentences were missing at the deadline.")] = True
+    done: Annotated[
+        int | None, Field(description="Sentences that are translated. Through a pivot language each counts twice.")
+    ] = None
+    total: Annotated[int | None, Field(description="Sentences of all texts that have been split.")] = None
 
 
 class ModelResponse(BaseModel):

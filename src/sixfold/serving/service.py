@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-import threading
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from sixfold.explorer.explore import Explorer
 from sixfold.serving.cache import SentenceCache
+from sixfold.serving.job_pool import JobPool, busy
 from sixfold.serving.metrics import Metrics
 from sixfold.serving.models import LoadedModels, ReloadingModels
 from sixfold.serving.options import ServeOptions
@@ -22,7 +21,6 @@ from sixfold.serving.sentence_queue import BatchSize, QueueFull, SentenceQueue
 from sixfold.serving.text_progress import PendingText, TextProgress
 from sixfold.serving.turns import BatchKey
 from sixfold.text.detection import LanguageCandidate
-from sixfold.translation.cancellation import Cancelled, cancellable
 from sixfold.translation.documents.document import Document
 from sixfold.translation.documents.steps import Report, TextBatch, document_steps
 from sixfold.translation.hops import HopBatch, translate_along
@@ -41,7 +39,7 @@ INLINE_CHARACTERS = 2000  # of texts that are split in the event loop, which tak
 INLINE_SENTENCES = 20  # of texts that are assembled in the event loop
 INLINE_TEXTS = 20  # whose languages are detected in the event loop
 LOOKUPS = 500  # sentences that are looked up in the cache before others get a turn in the event loop
-MAX_JOBS = 64  # documents, scores and alternatives that run or wait
+MAX_JOBS = 64  # scores and alternatives that run or wait, and as many documents
 Result = TypeVar("Result")
 
 
@@ -50,6 +48,7 @@ class Caller(NamedTuple):
 
     client: str  # the name of a key, or an address: clients take turns
     has_deadline: bool = False
+    needs_all: bool = False  # what is done at the deadline is of use only if the cache keeps it
 
 
 class Service:
@@ -61,12 +60,10 @@ class Service:
         batch_size = BatchSize(*(tokens * cores for tokens in BATCH_TOKENS))
         self.queue = SentenceQueue(self._decode_batch, BATCHES, batch_size, options.queue)
         self.queue.on_batch = metrics.record_batch
-        self._job_pool = ThreadPoolExecutor(2, thread_name_prefix="job")  # for scores and alternatives
-        self._text_pool = ThreadPoolExecutor(TEXT_THREADS, thread_name_prefix="text")
-        self._document_pool = ThreadPoolExecutor(DOCUMENT_THREADS, thread_name_prefix="document")
-        self._explorer_pool = ThreadPoolExecutor(1, thread_name_prefix="explorer")
-        self._explorer_requests = 0
-        self._jobs = 0
+        self._job_pool = JobPool("job", 2, MAX_JOBS)  # for scores and alternatives
+        self._text_pool = JobPool("text", TEXT_THREADS, math.inf)
+        self._document_pool = JobPool("document", DOCUMENT_THREADS, MAX_JOBS)
+        self._explorer_pool = JobPool("explorer", 1, MAX_EXPLORER_REQUESTS)
         self._cache = SentenceCache(options.cache)
         self._generation = models.generation
 
@@ -90,14 +87,18 @@ class Service:
             )
             steps = translate_along(texts, routes, request)
             batches = next(steps)
+            progress = progress or TextProgress()
+            first_hops: dict[int, PendingText] = {}
             try:
                 while True:
-                    batches = steps.send(
-                        await self._translate_hops(loaded, batches, caller, progress or TextProgress())
-                    )
+                    batches = steps.send(await self._translate_hops(loaded, batches, caller, progress, first_hops))
             except StopIteration as end:
                 translations: list[Translation] = end.value
                 return translations
+
+    def deadline(self) -> asyncio.Timeout:
+        """Return a context that raises TimeoutError when the time for a response has passed."""
+        return asyncio.timeout(self._options.deadline)
 
     async def before_deadline(self, work: Coroutine[Any, Any, Result], progress: TextProgress) -> Result:
         """Return the result of some work, or raise HttpError 503 at the deadline.
@@ -105,7 +106,7 @@ class Service:
         Sentences that are done by then stay in the cache, so that the same request goes on from there.
         """
         try:
-            async with asyncio.timeout(self._options.deadline):
+            async with self.deadline():
                 return await work
         except TimeoutError:
             raise self.too_late(progress) from None
@@ -124,7 +125,7 @@ class Service:
     async def read_document(self, data: bytes, form: str, name: str = "document") -> Document:
         """Read a document. It is read in a thread, which stops if the caller is cancelled."""
         limit = self._options.max_file
-        return await self._run_job(
+        return await self._run_in_thread(
             self._document_pool, lambda _: Document.read(data, form, name, max_unpacked_bytes=limit)
         )
 
@@ -152,10 +153,10 @@ class Service:
                 return result
 
         with self.models.borrow():  # all parts of a document are translated by the same models
-            step = await self._run_job(self._document_pool, partial(advance, None))
+            step = await self._run_in_thread(self._document_pool, partial(advance, None))
             while isinstance(step, list):
                 translated = await self._translate_all(step, caller, progress)
-                step = await self._run_job(self._document_pool, partial(advance, translated))
+                step = await self._run_in_thread(self._document_pool, partial(advance, translated))
             return step
 
     async def _translate_all(
@@ -165,17 +166,24 @@ class Service:
         return await gather(self.translate(batch.texts, batch.request, caller, progress) for batch in batches)
 
     async def _translate_hops(
-        self, models: LoadedModels, batches: Sequence[HopBatch], caller: Caller, progress: TextProgress
-    ) -> list[list[Translation]]:
+        self, models: LoadedModels, batches: Sequence[HopBatch], caller: Caller, progress: TextProgress,
+        first_hops: dict[int, PendingText],
+    ) -> list[list[Translation]]:  # fmt: skip
+        """Translate batches by their models. `first_hops` collects the texts on the first of two hops."""
         pending: list[list[PendingText]] = []
         for batch in batches:
             is_large = sum(map(len, batch.texts)) > INLINE_CHARACTERS
             prepared = await self.maybe_in_thread(
                 is_large, partial(prepare, batch.direction, batch.texts, batch.request)
             )
-            pending.append([PendingText(batch, each) for each in prepared])
-            if batch.route is not None:
-                progress.begin(batch.indices, pending[-1])
+            if not batch.indices:  # terms of a glossary
+                pending.append([PendingText(batch, each) for each in prepared])
+                continue
+            pairs = zip(batch.indices, prepared, strict=True)
+            pending.append([PendingText(batch, each, first_hops.get(index)) for index, each in pairs])
+            progress.begin(batch.indices, pending[-1])
+            if batch.first_of is not None:
+                first_hops |= dict(zip(batch.indices, pending[-1], strict=True))
         for batch, texts in zip(batches, pending, strict=True):
             options = batch.request.decode_options(batch.direction.languages)
             await self._decode(BatchKey(models, batch.direction, options), texts, caller)
@@ -216,75 +224,68 @@ class Service:
         return await self.maybe_in_thread(is_large, lambda: [text.translation for text in texts])
 
     def _check_wait(self, caller: Caller, sentences: Sequence[SourceSentence]) -> None:
-        """Raise HttpError 503 if the queue is so long that no batch of these sentences will be done by the deadline."""
-        tokens = min(BATCH_TOKENS.small, sum(len(sentence.ids) for sentence in sentences))
-        wait = self.queue.seconds_for(caller.client, tokens) if tokens and caller.has_deadline else 0.0
-        if wait > self._options.deadline:
-            raise busy(math.ceil(wait - self._options.deadline))
+        """Raise HttpError 503 if the queue is so long that nothing of use will be done by the deadline.
+
+        That is one batch of these sentences. Where nothing is kept, a caller may need them all.
+        """
+        tokens, deadline = sum(len(sentence.ids) for sentence in sentences), self._options.deadline
+        if not tokens or not caller.has_deadline:
+            return
+        if not caller.needs_all or self._options.cache:
+            tokens = min(BATCH_TOKENS.small, tokens)
+        elif (alone := self.queue.rate.seconds_for(tokens)) > deadline:
+            raise HttpError(
+                503, f"this would take {alone:.0f} s, and the deadline is {deadline:g} s", "send less at once"
+            )
+        if (wait := self.queue.seconds_for(caller.client, tokens)) > deadline:
+            raise busy(math.ceil(wait - deadline))
 
     def too_late(self, progress: TextProgress) -> HttpError:
         """Return the error for a request that is not done at the deadline."""
         self.count_deadline()
-        done = f"{progress.done} of {progress.total} sentences are translated and kept"
-        return HttpError(
-            503, f"not done within {self._options.deadline:g} s; {done}", "send the same again to go on", retry_after=1
-        )
+        done = f"{progress.done} of {progress.total} sentences are translated"
+        message = f"not done within {self._options.deadline:g} s; {done}"
+        if self._options.cache and progress.done:
+            return HttpError(503, f"{message} and kept", "send the same again to go on", retry_after=1)
+        wait = math.ceil(self.queue.rate.seconds_for(self.queue.tokens))
+        return HttpError(503, message, "send less at once, or try again later", retry_after=max(1, wait))
 
     def count_deadline(self) -> None:
         """Count a request that was not done at its deadline."""
         self._metrics.counts["deadlines"] += 1
 
     async def run_with_translator(self, work: Callable[[Translator], Result]) -> Result:
-        """Run a function of the translator in a thread, outside the batches."""
-        return await self._run_job(self._job_pool, lambda loaded: work(loaded.translator))
-
-    async def _run_job(self, pool: ThreadPoolExecutor, work: Callable[[LoadedModels], Result]) -> Result:
-        if self._jobs >= MAX_JOBS:
-            raise busy()
-        self._jobs += 1
-        try:
-            return await self._run_in_thread(pool, work)
-        finally:
-            self._jobs -= 1
+        """Run a function of the translator in a thread, outside the batches, until the deadline."""
+        return await self._run_in_thread(self._job_pool, lambda loaded: work(loaded.translator), self._options.deadline)
 
     async def run_with_explorer(self, work: Callable[[Explorer], Result]) -> Result:
-        """Run a function of the explorer in its own thread.
+        """Run a function of the explorer in its own thread, until the deadline.
 
         One runs at a time, because each takes seconds and much memory. Translations do not wait for it.
         """
-        if self._explorer_requests >= MAX_EXPLORER_REQUESTS:
-            raise HttpError(503, "the explorer is busy", "try again in a moment", retry_after=2)
-        self._explorer_requests += 1
-        try:
-            return await self._run_in_thread(self._explorer_pool, lambda loaded: work(loaded.explorer))
-        finally:
-            self._explorer_requests -= 1
+        return await self._run_in_thread(
+            self._explorer_pool, lambda loaded: work(loaded.explorer), self._options.deadline
+        )
 
     async def maybe_in_thread(self, is_long: bool, work: Callable[[], Result]) -> Result:
         """Run a function here, or in a thread if it takes long: then other requests are served meanwhile."""
         return await self._run_in_thread(self._text_pool, lambda _: work()) if is_long else work()
 
-    async def _run_in_thread(self, pool: ThreadPoolExecutor, work: Callable[[LoadedModels], Result]) -> Result:
-        """Run a function in a thread of the pool. If the caller is cancelled, the thread is told to stop."""
-        is_cancelled = threading.Event()
+    async def _run_in_thread(
+        self, pool: JobPool, work: Callable[[LoadedModels], Result], deadline: float | None = None
+    ) -> Result:
+        """Run a function of the models in a thread of the pool; they stay open until it ends."""
 
         def run() -> Result:
-            if is_cancelled.is_set():
-                raise Cancelled
-            with cancellable(is_cancelled.is_set), self.models.borrow() as loaded:
+            with self.models.borrow() as loaded:
                 return work(loaded)
 
-        try:
-            return await asyncio.get_running_loop().run_in_executor(pool, run)
-        finally:
-            is_cancelled.set()
+        return await pool.run(run, deadline)
 
     async def close(self) -> None:
         await self.queue.close()
-        self._job_pool.shutdown()
-        self._text_pool.shutdown()
-        self._document_pool.shutdown()
-        self._explorer_pool.shutdown()
+        for pool in (self._job_pool, self._text_pool, self._document_pool, self._explorer_pool):
+            pool.close()
         self.models.close()
 
     def gauges(self) -> dict[str, float]:
@@ -321,7 +322,3 @@ async def gather(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
     except ExceptionGroup as errors:
         raise errors.exceptions[0] from None
     return [task.result() for task in tasks]
-
-
-def busy(seconds: int = 2) -> HttpError:
-    return HttpError(503, "the server is busy", "try again in a moment", retry_after=seconds)

@@ -14,33 +14,34 @@ from sixfold.translation.result import Translation
 
 
 class TextProgress:
-    """The texts of a request on the last hop of their routes, and how many of their sentences are translated.
+    """The texts of a request, and how many of their sentences are translated, on both hops where there are two.
 
     A text appears when it has been split into sentences.
     """
 
-    def __init__(self, count: int | None = None) -> None:
-        """Expect `count` texts, or for a document any number in several batches."""
-        self._is_document = count is None
-        self.texts: list[PendingText | None] = [None] * (count or 0)
+    def __init__(self, count: int = 0) -> None:
+        """Show `count` texts; without any, sentences are only counted."""
+        self.texts: list[PendingText | None] = [None] * count  # each on the hop that began last
         self.total = 0  # sentences of all texts that have been split
         self.done = 0  # sentences that are translated
         self.changed = asyncio.Event()  # set whenever something changes
 
     def begin(self, indices: Sequence[int], texts: Sequence[PendingText]) -> None:
-        """Add texts that have been split, under their indices in the request; those of a document are appended."""
-        if self._is_document:
-            self.texts += texts
-        else:
+        """Add texts that have been split for a hop, under their indices in the request."""
+        if self.texts:
             for index, text in zip(indices, texts, strict=True):
                 self.texts[index] = text
         for text in texts:
             text.progress = self
-        self._add(0, sum(len(text.results) for text in texts))
+        self._add(0, sum(text.expected for text in texts))
 
     def add_done(self) -> None:
         """Count a sentence that has been translated."""
         self._add(1, 0)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many sentences are translated, of how many, as responses and events have it."""
+        return {"done": self.done, "total": self.total}
 
     def _add(self, done: int, total: int) -> None:
         self.done += done
@@ -51,10 +52,11 @@ class TextProgress:
 class PendingText:
     """A text whose sentences are being translated, by the last model of its route or by an earlier one."""
 
-    progress: TextProgress | None = None  # on the last hop
+    progress: TextProgress | None = None  # None: a term of a glossary
 
-    def __init__(self, batch: HopBatch, prepared: PreparedText) -> None:
-        self.batch, self.prepared = batch, prepared
+    def __init__(self, batch: HopBatch, prepared: PreparedText, first_hop: PendingText | None = None) -> None:
+        """On the second of two hops, `first_hop` is the same text on the first one."""
+        self.batch, self.prepared, self.first_hop = batch, prepared, first_hop
         self.results: list[SentenceResult | None] = [None] * len(prepared.sentences)
         self._done = 0  # sentences that are translated
         self._sent = 0  # sentences whose pieces `new_pieces` has yielded
@@ -65,6 +67,16 @@ class PendingText:
         self._done += 1
         if self.progress is not None:
             self.progress.add_done()
+
+    @property
+    def expected(self) -> int:
+        """The sentences that this hop adds to those that are expected already.
+
+        The first of two hops expects as many for the second one.
+        """
+        if self.first_hop is not None:
+            return len(self.results) - len(self.first_hop.results)
+        return len(self.results) * (1 if self.batch.first_of is None else 2)
 
     def finished(self) -> list[SentenceResult]:
         """Return the results of all sentences, which must be there."""
@@ -99,12 +111,20 @@ class PendingText:
         return (route.convert(piece) if route else piece for piece in pieces)
 
     def sentences(self) -> list[dict[str, Any]]:
-        """Return each sentence with its span in the source and its translation, which is None if it is missing."""
+        """Return each sentence with its span in the text of the caller and its translation.
+
+        The translation is None if it is missing. Through a pivot language all are: its sentences are others.
+        """
+        if self.first_hop is not None:
+            return self.first_hop.sentences()
+        route = self.batch.route
         sentences = []
         end = 0
         for sentence, result in zip(self.prepared.sentences, self.results, strict=True):
             start = self.prepared.layout.text.index(sentence.text, end)
             end = start + len(sentence.text)
-            translation = None if result is None else result.translation(self.batch.direction)
+            translation = None
+            if result is not None and route is not None:
+                translation = route.convert(result.translation(self.batch.direction))
             sentences.append({"source": (start, end), "translation": translation})
         return sentences

@@ -98,8 +98,3 @@ def language_notices(text: str, languages: Languages) -> list[Notice]:
         return [Notice("same-language", f"the text is in {name_of(language)} already, the language to translate into")]
     expected = name_of(base_language(languages[0]))
     return [Notice("language", f"the text seems to be in {name_of(language)}; the model reads {expected}")]
-
-
-def direction_names(directions: Mapping[Languages, Direction]) -> str:
-    """Return the languages of directions for a message: zh→en, en→zh."""
-    return ", ".join(f"{source}→{target}" for source, target in directions)

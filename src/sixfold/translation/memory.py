@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -117,6 +118,33 @@ class TranslationMemory:
 
     def _match(self, source: str, score: float) -> Match:
         return Match(source, self._translations[source], score)
+
+
+@dataclass(frozen=True)
+class HopMemory(TranslationMemory):
+    """What one model of a route takes from a memory for the languages of the whole route.
+
+    The first of two models keeps the sentences that the memory has, so that the last one can use their translations.
+    """
+
+    entries: tuple[Pair, ...] = ()
+    of_route: TranslationMemory | None = None  # None: a memory of every text, which is its own translation
+    role: Literal["keep", "use", "show"] = "keep"  # show: only say what matches
+
+    def toward(self, languages: Languages) -> TranslationMemory:  # noqa: ARG002
+        """Return this memory: the languages of the model do not matter."""
+        return self
+
+    def exact(self, sentence: str) -> str | None:
+        """Return a sentence that stays as it is, or its translation in the memory of the route, or None."""
+        if self.role == "show":
+            return None
+        translation = sentence if self.of_route is None else self.of_route.exact(sentence)
+        return sentence if self.role == "keep" and translation is not None else translation
+
+    def matches(self, sentences: Iterable[str]) -> tuple[Match, ...]:
+        """Return the matches of each sentence of the original text; the last model reads another text."""
+        return () if self.of_route is None or self.role == "use" else self.of_route.matches(sentences)
 
 
 class _WordIndex:

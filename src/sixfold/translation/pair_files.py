@@ -11,6 +11,7 @@ from xml.parsers import expat
 
 from sixfold.errors import DataError
 from sixfold.text.encodings import SAMPLE_BYTES, check_utf8
+from sixfold.text.language_codes import matching_codes, normalise_code
 
 Languages = tuple[str, str]
 TMX_PAIRED_CODES = frozenset(["bpt", "ept"])  # hold code of another format; it is dropped, the words between them stay
@@ -51,11 +52,21 @@ def read_pairs(path: Path, kind: str) -> tuple[tuple[Pair, ...], Languages | Non
 def is_reversed(languages: Languages | None, direction: Languages) -> bool | None:
     """Return whether pairs of some languages have to be swapped for a direction; None if they do not fit it.
 
-    Pairs without languages fit every direction as they are.
+    Pairs without languages fit every direction as they are. Regions and scripts may differ: pairs of zh and pt fit zh
+    and pt-BR. They decide only where both sides are of one language.
     """
-    if languages is None or languages == direction:
+    if languages is None:
         return False
-    return True if languages == direction[::-1] else None
+    own = tuple(map(normalise_code, languages))
+    wanted = tuple(map(normalise_code, direction))
+    if own in (wanted, wanted[::-1]):
+        return own != wanted
+    for is_swapped in (False, True):
+        if all(
+            matching_codes(code, [each]) for code, each in zip(own[:: -1 if is_swapped else 1], wanted, strict=True)
+        ):
+            return is_swapped
+    return None
 
 
 def swap_sides(pairs: Iterable[Pair]) -> tuple[Pair, ...]:

@@ -5,8 +5,10 @@ The command line, Python, the server's own interface and LibreTranslate's routes
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal, NamedTuple
 
 from sixfold.errors import RequestError
 from sixfold.text.chinese import can_convert, chinese_variant, to_simplified, to_traditional
@@ -15,12 +17,14 @@ from sixfold.text.identification import name_of
 from sixfold.text.language_codes import base_language, matching_codes, normalise_code
 from sixfold.text.languages import SCRIPTS, guess_language
 from sixfold.text.word_lists import LISTED_LANGUAGES
-from sixfold.translation.direction import Direction, Languages
+from sixfold.translation.direction import Direction, Languages, language_notices
+from sixfold.translation.result import Notice
 
 NAME_LANGUAGES = "name the languages: --from and --to on the command line, source and target in Python"
 PIVOT_LANGUAGE = "en"  # the first choice of a language to translate through
 TRADITIONAL = "zh-Hant"  # what no model writes, but OpenCC can make of simplified Chinese
 SURE = 0.5  # the confidence that a language needs to decide the direction
+UNLIKELY = 0.1  # the confidence of the languages that are translated, below which a text in another one stays as it is
 
 Directions = Mapping[Languages, Direction]
 
@@ -33,6 +37,8 @@ class Route:
     hops: tuple[Direction, ...]  # one, or two with a pivot language between them
     from_traditional: bool = False  # the first one reads simplified Chinese alone, and the text is traditional
     to_traditional: bool = False  # the last one writes simplified Chinese, which is converted
+    # The text stays as it is: it is in the target language already, or no model translates its language (`direction`).
+    unchanged: Literal["", "same-language", "direction"] = ""
 
     def read(self, text: str) -> str:
         """Return a text in the script that the first model reads."""
@@ -42,48 +48,92 @@ class Route:
         """Return a text of the last model in the script of the target."""
         return to_traditional(text) if self.to_traditional else text
 
+    def notices(self, text: str) -> list[Notice]:
+        """Return the notices about the language of a text; they need no translation."""
+        if self.unchanged == "direction":
+            target = name_of(base_language(self.languages[1]))
+            return [Notice("direction", f"no model translates this text into {target}; it stays as it is")]
+        return language_notices(self.read(text), self.hops[0].languages)
+
+
+class SourceChoice(NamedTuple):
+    """The language that a text is translated from, as its detection decides."""
+
+    language: (
+        str  # as a model spells it; "" if the text is not translated, since it is in the target or another language
+    )
+    confidence: float = 0.0  # from 0 to 1
+    is_sure: bool = True  # False: several languages fit, and this is the likeliest
+    detected: LanguageCandidate | None = None  # the likeliest language, whether models translate it or not
+
 
 def choose_route(
     directions: Directions, text: str, source: str | None, target: str | None, pivot: bool = False
 ) -> Route:
     """Return the route for the languages that the caller names, or else for the language of the text.
 
-    With `pivot`, a text may be translated through a third language if no model has the direction. RequestError is
-    raised if no route or more than one fits.
+    With `pivot`, a text may be translated through a third language if no model has the direction. A text whose language
+    is detected stays as it is if it is in the target language already, or in one that no model translates into it.
+    RequestError is raised if no route or more than one fits.
     """
     source = _named(source)
-    if pivot and target is not None:
-        language = source or _surely_detected(directions, text)
-        if language and not _matching(directions, language, target):
-            hops = _pivot_hops(directions, language, target)
-            if hops:
-                return _route(hops, text, target)
-    return _route((choose_direction(directions, text, source, target),), text, target)
+    sources = _readable(tuple(directions), source, target, pivot)
+    chosen = sources[0]
+    is_open = len(sources) > 1 or (source is None and len(directions) > 1)
+    if is_open and guess_language([text]):
+        choice = choose_source(directions, text, source, target, pivot)
+        if not choice.language and target is not None:
+            is_foreign = choice.detected is not None and not _is_same_language(choice.detected.language, target)
+            route = _route((_matching(directions, None, target)[0],), text, target)
+            unchanged: Literal["same-language", "direction"] = "direction" if is_foreign else "same-language"
+            return replace(route, from_traditional=False, to_traditional=False, unchanged=unchanged)
+        if not choice.language or not choice.is_sure:
+            raise _undecided(directions, "" if choice.language else guess_language([text]))
+        chosen = choice.language
+    direct = _matching(directions, chosen, target)
+    if len(direct) > 1 and guess_language([text]):
+        raise _undecided(directions)
+    return _route((direct[0],) if direct else _pivot_hops(directions, chosen, target or ""), text, target)
 
 
 def choose_direction(directions: Directions, text: str, source: str | None, target: str | None) -> Direction:
-    """Return the direction for the languages that the caller names, or else for the language of the text.
+    """Return the direction for the languages that the caller names, or else for the language of the text."""
+    return choose_route(directions, text, source, target).hops[0]
 
-    Of several directions, that of the detected language is taken if the detection is sure. Otherwise it is the only one
-    whose source has the script of the text.
+
+def choose_source(
+    directions: Directions, text: str, source: str | None, target: str | None, pivot: bool = False
+) -> SourceChoice:
+    """Return the language that a text is translated from: one that fits the named source and reaches the target.
+
+    1. The detected language is taken if its detection is sure.
+    2. If that is the target, or a language that is translated into others only, the text is not translated.
+    3. Otherwise the language is taken whose script the text has: the only model of a script reads all its languages.
+    4. A text in another script is not translated, unless a small part of it is in a language that is.
     """
-    matching = matching_directions(directions, source, target)
-    guess = guess_language([text]) if len(matching) > 1 else ""
-    if not guess:  # one direction only, or nothing to translate
-        return matching[0]
-    candidates = detect_language(directions, text, [direction.languages[0] for direction in matching])
-    fitting = [
-        direction
-        for candidate in candidates
-        for direction in matching
-        if candidate.confidence >= SURE and direction.languages[0] == candidate.language
-    ]
-    fitting = fitting or _directions_from(matching, guess)
-    if len(fitting) != 1:
-        seems = "" if fitting else f"; it seems to be in {name_of(guess)}"
-        names = direction_names(directions)
-        raise RequestError(f"direction: cannot tell which of {names} this text needs{seems}", NAME_LANGUAGES)
-    return fitting[0]
+    source = _named(source)
+    sources = _readable(tuple(directions), source, target, pivot)
+    known = [*sources, *([] if source else [each for each, _ in directions]), *([] if target is None else [target])]
+    guess = guess_language([text])
+    candidates = detect_language(directions, text, known) if guess else []
+    best = next(iter(candidates), None)
+    confidences = {
+        code: next((each.confidence for each in candidates if _is_same_language(each.language, code)), 0.0)
+        for code in sources
+    }
+    likeliest = max(sources, key=confidences.__getitem__)
+    is_unlikely = confidences[likeliest] < UNLIKELY
+    if best is not None and best.confidence >= SURE:
+        own = [code for code in sources if _is_same_language(best.language, code)]
+        if own:
+            return SourceChoice(best.language if best.language in own else own[0], best.confidence, detected=best)
+        if source is None and is_unlikely and best.language in known:
+            return SourceChoice("", detected=best)
+    fitting = _with_script(sources, guess) if guess else []
+    if fitting or not is_unlikely:
+        chosen = max(fitting or [likeliest], key=confidences.__getitem__)
+        return SourceChoice(chosen, confidences[chosen], len(fitting) <= 1, best)
+    return SourceChoice("", detected=best)
 
 
 def detect_language(
@@ -120,9 +170,9 @@ def check_languages(directions: Directions, source: str | None, target: str | No
         )
 
 
-def direction_names(directions: Directions) -> str:
+def direction_names(pairs: Iterable[Languages]) -> str:
     """Return the languages of directions for a message: zh→en, en→zh."""
-    return ", ".join(f"{source}→{target}" for source, target in directions)
+    return ", ".join(f"{source}→{target}" for source, target in pairs)
 
 
 def matching_directions(directions: Directions, source: str | None, target: str | None) -> list[Direction]:
@@ -133,11 +183,52 @@ def matching_directions(directions: Directions, source: str | None, target: str 
     matching = _matching(directions, _named(source), target)
     if matching:
         return matching
+    raise _unknown(directions, source, target)
+
+
+def targets_of(pairs: Iterable[Languages], source: str, pivot: bool = False) -> list[str]:
+    """Return the languages that a language can be translated into, by the rules of `choose_route`."""
+    pairs = list(pairs)
+    sources = [each for each, _ in pairs]
+
+    def direct(code: str) -> list[str]:
+        fitting = matching_codes(code, sources)
+        return [target for each, target in pairs if each in fitting]
+
+    targets = direct(source)
+    if pivot:
+        targets += [each for middle in targets for each in direct(middle) if not _is_same_language(each, source)]
+    return list(dict.fromkeys(targets))
+
+
+@lru_cache(maxsize=256)
+def _readable(pairs: tuple[Languages, ...], source: str | None, target: str | None, pivot: bool) -> list[str]:
+    """Return the languages that fit a named source and reach the target; those without a pivot language come first."""
+    sources = dict.fromkeys(each for each, _ in pairs)
+    fitting = list(sources) if source is None else matching_codes(source, sources)
+
+    def reaches_target(code: str, pivot: bool) -> bool:
+        targets = targets_of([pair for pair in pairs if pivot or pair[0] == code], code, pivot)
+        return bool(targets if target is None else matching_codes(target, targets))
+
+    found = [each for through in (False, True)[: 1 + pivot] for each in fitting if reaches_target(each, through)]
+    if not found:
+        raise _unknown(pairs, source, target)
+    return list(dict.fromkeys(found))
+
+
+def _unknown(pairs: Iterable[Languages], source: str | None, target: str | None) -> RequestError:
     named = " ".join(f"{side} {code}" for side, code in (("from", source), ("to", target)) if code)
-    raise RequestError(
-        f"direction: expected one of {direction_names(directions)}; got {named}",
-        "name these languages, or another model",
+    return RequestError(
+        f"direction: expected one of {direction_names(pairs)}; got {named}", "name these languages, or another model"
     )
+
+
+def _undecided(pairs: Iterable[Languages], guess: str = "") -> RequestError:
+    """Return the error for a text that fits several directions, or none."""
+    seems = f"; it seems to be in {name_of(guess)}" if guess else ""
+    message = f"direction: cannot tell which of {direction_names(pairs)} this text needs{seems}"
+    return RequestError(message, NAME_LANGUAGES)
 
 
 def _named(source: str | None) -> str | None:
@@ -156,13 +247,15 @@ def _matching(directions: Directions, source: str | None, target: str | None) ->
     return [directions[pair] for pair in pairs if pair[1] in fitting_targets]
 
 
-def _surely_detected(directions: Directions, text: str) -> str | None:
-    best = next(iter(detect_language(directions, text)), None)
-    return best.language if best is not None and best.confidence >= SURE else None
+def _is_same_language(first: str, second: str) -> bool:
+    """Return whether two codes differ at most by region and script."""
+    return base_language(first) == base_language(second)
 
 
 def _pivot_hops(directions: Directions, source: str, target: str) -> tuple[Direction, ...]:
     """Return two directions with a language between them, English if possible; none if there is no such language."""
+    if _is_same_language(source, target):
+        return ()
     first = {direction.languages[1]: direction for direction in _matching(directions, source, None)}
     for middle in sorted(first, key=lambda language: base_language(language) != PIVOT_LANGUAGE):
         second = _matching(directions, middle, target)
@@ -190,12 +283,11 @@ def _scripts(language: str) -> tuple[str, ...]:
     return tuple(SCRIPTS.get(base_language(language), ()))
 
 
-def _directions_from(directions: Sequence[Direction], language: str) -> list[Direction]:
-    """Return the directions whose source has the scripts of a language; if none has, those that share a script.
+def _with_script(languages: Sequence[str], language: str) -> list[str]:
+    """Return the languages with the scripts of another one; if none has them all, those that share a script.
 
     Japanese and Chinese share one.
     """
-    expected = tuple(SCRIPTS[language])
-    pairs = [(direction, _scripts(direction.languages[0])) for direction in directions]
-    same = [direction for direction, own in pairs if own == expected]
-    return same or [direction for direction, own in pairs if not set(own).isdisjoint(expected)]
+    expected = SCRIPTS[language]
+    same = [each for each in languages if _scripts(each) == expected]
+    return same or [each for each in languages if not set(_scripts(each)).isdisjoint(expected)]

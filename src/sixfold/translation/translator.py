@@ -27,9 +27,11 @@ from sixfold.translation.request import TranslationRequest
 from sixfold.translation.result import Details, Sentence, Translation, TranslationPart
 from sixfold.translation.routing import (
     Route,
+    SourceChoice,
     check_languages,
     choose_direction,
     choose_route,
+    choose_source,
     detect_language,
     direction_names,
 )
@@ -85,7 +87,10 @@ class Translator:
         memory: TranslationMemory | None = None,
         pivot: bool = False,
     ) -> Translation:
-        """Translate a text of any length; its lines, blank ones too, and its white space stay."""
+        """Translate a text of any length; its lines, blank ones too, and its white space stay.
+
+        A text in the target language already stays as it is, and so does one that no model translates into it.
+        """
         check_text("text", text, "translate_batch() takes a list")
         return self.translate_batch([text], source, target, options, glossary, memory, pivot)[0]
 
@@ -270,7 +275,7 @@ class Translator:
     def direction(
         self, text: str, source: str | None = None, target: str | None = None, model: str | None = None
     ) -> Direction:
-        """Return the direction for the languages that the caller names, or else for the script of the text.
+        """Return the direction for the languages that the caller names, or else for the language of the text.
 
         `model` names a model file, without its suffix; without it, the first model of a direction is taken.
         """
@@ -288,6 +293,13 @@ class Translator:
         """Return the models that translate a text, for the languages of a request or else for that of the text."""
         self._check_open()
         return choose_route(self._directions, text, request.source, request.target, request.pivot)
+
+    def choose_source(
+        self, text: str, source: str | None = None, target: str | None = None, pivot: bool = False
+    ) -> SourceChoice:
+        """Return the language that a text is translated from, as `route` decides it, and how sure that is."""
+        self._check_open()
+        return choose_source(self._directions, text, source, target, pivot)
 
     def detect(self, text: str) -> list[LanguageCandidate]:
         """Return the languages that a text may be in, the likeliest first, with their probabilities.

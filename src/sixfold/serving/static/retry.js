@@ -16,7 +16,7 @@ const TEXTS = {
   again: { en: "{0} Trying again until it works.", zh: "{0}正在自动重试。" },
 };
 
-const PASSING_STATUSES = [429, 502, 503, 504];
+const PASSING_STATUSES = [429, 502, 503];
 const MAX_PAUSE = 15; // seconds
 const MAX_STREAM_ERRORS = 4; // in a row: a stream that always fails at the same place is not tried for ever
 
@@ -32,7 +32,7 @@ export function describeFailure(error) {
   if (error.status === 429) return t(TEXTS.tooMany);
   if (PASSING_STATUSES.includes(error.status)) return t(TEXTS.busy);
   if (error.status === 413) return t(TEXTS.tooLarge);
-  return error.status >= 500 ? t(TEXTS.fault) : t(TEXTS.refused, `${error.message}${error.hint ? ` – ${error.hint}` : ""}`);
+  return error.status >= 500 && error.status !== 504 ? t(TEXTS.fault) : t(TEXTS.refused, `${error.message}${error.hint ? ` – ${error.hint}` : ""}`);
 }
 
 /**
