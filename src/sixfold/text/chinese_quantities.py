@@ -13,8 +13,12 @@ from sixfold.text.quantities import (
     PAIRED,
     SURE,
     Quantity,
+    clock,
+    day_of_month,
     digit_values,
+    numeric_date,
     plain,
+    ratio,
     rounded,
     shared_units,
 )  # fmt: skip
@@ -128,35 +132,6 @@ def chinese_quantities(text: str) -> list[Quantity]:
     return shared_units(quantities, text)
 
 
-def numeric_date(date: str, start: int) -> Iterator[Quantity]:
-    """Yield the year, the month and the day of a date such as 2024-03-05 or 5/3/2024; either may be the month."""
-    numbers = [int(number) for number in re.split(r"[-/.]", date)]
-    year = next(number for number in numbers if number > 999)
-    others = [float(number) for number in numbers if number <= 999]
-    span = start, start + len(date)
-    yield Quantity("year", (year,), span, SURE)
-    yield Quantity("month", tuple(number for number in others if 1 <= number <= 12), span, PAIRED)
-    yield Quantity("day", tuple(others), span, LIKELY)
-    yield from (Quantity("number", (number,), span, LOOSE) for number in others)
-
-
-def ratio(text: str, start: int) -> Iterator[Quantity]:
-    """Yield a fraction such as 2/3, and its two numbers, since it may be a date or a score."""
-    first, second = map(int, text.split("/"))
-    span = start, start + len(text)
-    values = (rounded(first / second),) if second else ()
-    yield Quantity("fraction", (*values, first), span, LOOSE)
-    yield Quantity("number", (first,), span, LOOSE)
-    yield Quantity("number", (second,), span, LOOSE)
-    yield Quantity("month", tuple(value for value in (first, second) if 1 <= value <= 12), span, LOOSE)
-
-
-def day_of_month(value: float, span: tuple[int, int]) -> Iterator[Quantity]:
-    """Yield a day of a month, and its number, since 3号 is the third, and number three."""
-    yield Quantity("day" if value < 100 else "number", (value,), span, LIKELY)
-    yield Quantity("number", (value,), span, LOOSE)
-
-
 def _time(match: re.Match[str]) -> Iterator[Quantity]:
     """Yield a time of day, or the numbers that it may be: 三点五 is 3.5 too, and 三点 three points."""
     span, half = match.span(), _HALVES.get((match["part"] or "").strip(), "")
@@ -177,21 +152,6 @@ def _time(match: re.Match[str]) -> Iterator[Quantity]:
         yield Quantity("number", (hour, float(f"{hour}.{minute}")), span, LOOSE)
         return
     yield from clock(hour, minute, half, span, PAIRED if is_time else LIKELY)
-
-
-def clock(hour: int, minute: int, half: str, span: tuple[int, int], weight: int = PAIRED) -> Iterator[Quantity]:
-    """Yield a time of day, and its hour and minute as numbers that the other text may have."""
-    if hour > 24 or minute > 59:  # a score, or a mistake
-        yield Quantity("time", (hour * 60 + minute,), span, LIKELY)
-        yield from (Quantity("number", (value,), span, LOOSE) for value in (hour, minute))
-        return
-    if 12 < hour < 24:
-        half = "pm"
-    unit = "" if hour % 12 == 0 else half
-    yield Quantity("time", (hour % 12 * 60 + minute,), span, weight, unit)
-    yield Quantity("number", (hour, hour % 12), span, LOOSE)
-    if minute:
-        yield Quantity("number", (minute,), span, LOOSE)
 
 
 def _number(text: str, match: re.Match[str]) -> Iterator[Quantity]:

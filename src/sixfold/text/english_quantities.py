@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sixfold.text.chinese_quantities import clock, day_of_month, numeric_date, ratio
 from sixfold.text.quantities import (
     DIGITS,
     LIKELY,
@@ -14,8 +13,12 @@ from sixfold.text.quantities import (
     PAIRED,
     SURE,
     Quantity,
+    clock,
+    day_of_month,
     digit_values,
+    numeric_date,
     plain,
+    ratio,
     rounded,
     shared_units,
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from sixfold.text.units import MEASURES, PERCENT, are_same_units, is_currency
@@ -89,6 +89,50 @@ def digit_values(number: str, value: float) -> tuple[float, ...]:
 
 
 _RANGE = re.compile(r" ?(?:-|to|or|and|至|到|或|和|、|/|,) ?")
+
+
+def numeric_date(date: str, start: int) -> Iterator[Quantity]:
+    """Yield the year, the month and the day of a date such as 2024-03-05 or 5/3/2024; either may be the month."""
+    numbers = [int(number) for number in re.split(r"[-/.]", date)]
+    year = next(number for number in numbers if number > 999)
+    others = [float(number) for number in numbers if number <= 999]
+    span = start, start + len(date)
+    yield Quantity("year", (year,), span, SURE)
+    yield Quantity("month", tuple(number for number in others if 1 <= number <= 12), span, PAIRED)
+    yield Quantity("day", tuple(others), span, LIKELY)
+    yield from (Quantity("number", (number,), span, LOOSE) for number in others)
+
+
+def ratio(text: str, start: int) -> Iterator[Quantity]:
+    """Yield a fraction such as 2/3, and its two numbers, since it may be a date or a score."""
+    first, second = map(int, text.split("/"))
+    span = start, start + len(text)
+    values = (rounded(first / second),) if second else ()
+    yield Quantity("fraction", (*values, first), span, LOOSE)
+    yield Quantity("number", (first,), span, LOOSE)
+    yield Quantity("number", (second,), span, LOOSE)
+    yield Quantity("month", tuple(value for value in (first, second) if 1 <= value <= 12), span, LOOSE)
+
+
+def day_of_month(value: float, span: tuple[int, int]) -> Iterator[Quantity]:
+    """Yield a day of a month, and its number, since 3号 is the third, and number three."""
+    yield Quantity("day" if value < 100 else "number", (value,), span, LIKELY)
+    yield Quantity("number", (value,), span, LOOSE)
+
+
+def clock(hour: int, minute: int, half: str, span: tuple[int, int], weight: int = PAIRED) -> Iterator[Quantity]:
+    """Yield a time of day, and its hour and minute as numbers that the other text may have."""
+    if hour > 24 or minute > 59:  # a score, or a mistake
+        yield Quantity("time", (hour * 60 + minute,), span, LIKELY)
+        yield from (Quantity("number", (value,), span, LOOSE) for value in (hour, minute))
+        return
+    if 12 < hour < 24:
+        half = "pm"
+    unit = "" if hour % 12 == 0 else half
+    yield Quantity("time", (hour % 12 * 60 + minute,), span, weight, unit)
+    yield Quantity("number", (hour, hour % 12), span, LOOSE)
+    if minute:
+        yield Quantity("number", (minute,), span, LOOSE)
 
 
 def shared_units(quantities: list[Quantity], text: str) -> list[Quantity]:
