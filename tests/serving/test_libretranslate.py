@@ -273,10 +273,11 @@ def test_one_language_as_source_and_target_changes_nothing(server):
         for kind in ("text", "html"):
             fields = {"q": text, "source": source, "target": "zh", "format": kind}
             assert server.ask("/translate", fields)[2]["translatedText"] == text
-        upload = multipart("a.html", text.encode(), source=source, target="zh-CN")
-        status, _, response = server.ask("/translate_file", *upload)
-        assert status == 200, response
-        assert server.ask(response["translatedFileUrl"].removeprefix(server.url))[2] == text.encode()
+        for name in ("a.html", "a.txt"):
+            upload = multipart(name, text.encode(), source=source, target="zh-CN")
+            status, _, response = server.ask("/translate_file", *upload)
+            assert status == 200, response
+            assert server.ask(response["translatedFileUrl"].removeprefix(server.url))[2] == text.encode()
 
 
 def test_a_document_has_an_automatic_direction_in_capitals_too(server):

@@ -54,12 +54,12 @@ class FileTranslation:
         self, file: UploadedFile, request: TranslationRequest, caller: Caller, progress: TextProgress
     ) -> str:
         """Translate a file and return the address of the translation; the request names both languages."""
-        if file.document is None:
+        if request.source == request.target:
+            translated = file.data
+        elif file.document is None:
             bom = codecs.BOM_UTF8 if file.data.startswith(codecs.BOM_UTF8) else b""
             (translation,) = await self._service.translate([file.text], request, caller, progress)
             translated = bom + translation.text.encode()
-        elif request.source == request.target:
-            translated = file.data
         else:
             own = replace(request, details=False)
             translated, _ = await self._service.translate_document(file.document, own, caller, progress)

@@ -113,4 +113,4 @@ def check_strict(notices: Mapping[str, NoticeCount]) -> None:
 
 def strict_error(message: str) -> RequestError:
     """Return the error that stands for a notice about the language with --strict."""
-    return RequestError(message, "without --strict it is translated all the same, with a warning")
+    return RequestError(message, "without --strict this is a warning and no error")
