@@ -37,6 +37,7 @@ def parts(text):
         ("Use --comment, -v or --level=3.", "--comment|-v|--level=3"),
         ("see https://a.b/c?d=e#f. Or www.x.org/y, mail a.b@c.org", "https://a.b/c?d=e#f|www.x.org/y|a.b@c.org"),
         ("in ~/.bashrc, /etc/hosts, ./a.sh, C:\\a\\b.txt", "~/.bashrc|/etc/hosts|./a.sh|C:\\a\\b.txt"),
+        ("<i>https://a.b/c</i>", "<i>|https://a.b/c|</i>"),
         ("edit src/main.c and setup.py", "src/main.c|setup.py"),
         ("ffi_status, getElementById, os.path.join(), std::set", "ffi_status|getElementById|os.path.join()|std::set"),
         ("version 3.11.2 or v2.0", "3.11.2|v2.0"),
@@ -44,6 +45,8 @@ def parts(text):
         ("well 👍🏽 done 👩‍👩‍👧 ❤️", "👍🏽|👩‍👩‍👧|❤️"),
         ("# items", "#"),
         ("用{name}打开~/a.txt里的`x`", "{name}|~/a.txt|`x`"),
+        ("run emacs -nw, kill -HUP", "-nw|-HUP"),
+        ("用法：-i 文件，“-o”和用-v运行", "-i|-o|-v"),
     ],
 )  # fmt: skip
 def test_what_must_be_copied_is_found(text, expected):
@@ -54,7 +57,7 @@ def test_what_must_be_copied_is_found(text, expected):
     "text",
     [
         "He has 100% of it, 50 % more.", "It costs $5 and $10.", "5 < 6 and 7 > 3", "and/or, either/or", "well-known",
-        "C# and F# are languages", "The U.S. and e.g. others", "12.5 and 1,024", "R&D; AT&T", "iPhone", "a - b",
+        "C# and F# are languages", "The U.S. and e.g. others", "12.5 and 1,024", "R&D; AT&T", "-Yes", "iPhone", "a - b",
         "price: $5 to $6", "at 5 p.m. on 3.5.", "{", "}", "%", "他说：50%的人。", "Q&A",
     ],
 )  # fmt: skip
@@ -105,6 +108,32 @@ def test_more_parts_than_numbers_share_tokens_and_come_back_in_their_order():
     text = " ".join(f"{{v{number}}}" for number in range(20))
     read = model_text(text, SPANS)
     assert apply_edits(read.text, read.target_edits(read.text)) == text
+
+
+@pytest.mark.parametrize("invented", ["{0}", "%s", "<b>", "https://a.b/c", "\ue123", "{", "}", "\x0c", "\u2028", "\r"])
+def test_a_part_that_the_source_lacks_is_refused(invented):
+    for spans in (SPANS, 0):
+        read = model_text("打开{name}", spans)
+        assert read.target_edits(f"Open {read.tokens or '{name}'} now") is not None
+        assert read.target_edits(f"Open {read.tokens or '{name}'} {invented}") is None
+    assert not has_same_parts("打开", f"open {invented}")
+
+
+@pytest.mark.parametrize(
+    ("source", "written", "expected"),
+    [
+        ("看{n}个", "see0files", "see {n} files"),
+        ("在https://a.b/c里", "in0there, 好", "in https://a.b/c there, 好"),
+        ("{n}MB files", "0MB文件", "{n}MB文件"),  # as in the source
+        ("{n} items", "有0个", "有{n}个"),
+        ("<x/>好", "a0good", "a<x/>good"),
+        ("👍好", "a0good", "a👍good"),
+    ],
+)
+def test_no_word_comes_to_touch_a_part(source, written, expected):
+    read = model_text(source, SPANS)
+    written = written.replace("0", read.tokens)
+    assert apply_edits(written, read.target_edits(written)) == expected
 
 
 def test_a_model_without_span_tokens_reads_the_parts_themselves():

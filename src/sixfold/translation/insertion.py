@@ -13,7 +13,15 @@ from sixfold.translation.documents.inline import place_marks
 from sixfold.translation.documents.units import Kind, Mark, Unit
 from sixfold.translation.explain import TranslatedSentence, explain
 from sixfold.translation.options import TranslateOptions
-from sixfold.translation.protection import Edit, ModelText, pairs_of_tags, parts_by_order, protected_spans
+from sixfold.translation.protection import (
+    Edit,
+    ModelText,
+    is_alphabetic,
+    pairs_of_tags,
+    parts_by_order,
+    protected_spans,
+    would_join,
+)
 from sixfold.translation.searches import best_hypotheses
 
 
@@ -41,14 +49,17 @@ def insert_parts(direction: Direction, sentence: ModelText, options: TranslateOp
     written = direction.decode_target(hypothesis.tokens)
     (details,) = explain(direction, [TranslatedSentence(read, written, hypothesis.tokens)])
     spaced = is_spaced(direction.languages[1])
-    target_edits = []
+    target_edits: list[Edit] = []
     positions, _ = place_marks(Unit((0, 0), read, tuple(marks)), written, details.alignment)
     for position, index in _keep_order(positions, [mark.raw for mark in marks]):
-        before, after = written[:position], written[position:]
-        is_tag = marks[index].kind != "single"
-        left = " " if spaced and not is_tag and before[-1:].isalnum() else ""
-        right = " " if spaced and not is_tag and after[:1].isalnum() else ""
-        target_edits.append(Edit((position, position), f"{left}{marks[index].raw}{right}"))
+        part = marks[index].raw
+        left = right = ""
+        if marks[index].kind == "single":  # no tag
+            beside = written[max(0, position - 1) : position], written[position : position + 1]
+            left, right = (" " if is_alphabetic(char) or (spaced and char.isalnum()) else "" for char in beside)
+            if target_edits and target_edits[-1].span[1] == position and would_join(target_edits[-1].text, part):
+                left = " "
+        target_edits.append(Edit((position, position), f"{left}{part}{right}"))
     source_edits = [Edit((mark.position, mark.position), mark.raw) for mark in marks]  # less a space beside some
     return hypothesis, Insertion(read, tuple(source_edits), tuple(target_edits))
 

@@ -8,7 +8,7 @@ in its place: "Open {file} now" is read as "Open ⟨0⟩ now". Any other model r
 from __future__ import annotations
 
 import re
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -42,9 +42,11 @@ _PATTERNS = {
     r"|(?<![\w#&/])#(?![\w#])",  # the number in a plural of ICU
     "tag": r"<!--[^\n]{0,300}?-->|</?[A-Za-z][\w:.-]{0,60}+(?:\s[^<>\n]{0,500}+)?/?>"
     r"|&(?:#\d{1,7}|#x[\da-fA-F]{1,6}|[A-Za-z]\w{1,30});",
-    "address": r"(?:https?|ftps?|file|git|ssh|wss?)://[!-~]*[\w/#=]|www\.[!-~]*[\w/#=]|mailto:[!-~]*\w"
+    "address": r"(?:https?|ftps?|file|git|ssh|wss?)://[!#-;=?-~]*[\w/#=]|www\.[!#-;=?-~]*[\w/#=]|mailto:[!#-;=?-~]*\w"
     r"|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}",
-    "option": r"(?<![\w-])--[A-Za-z][\w-]*+(?:=[!-~]*[\w/])?|(?<![^\s(\[\"'“])-[A-Za-z?](?![\w-])",
+    "option": r"(?<![\w-])--[A-Za-z][\w-]*+(?:=[!-~]*[\w/])?"
+    r"|(?<![^\s\xa0(\[\"'“‘「《（【，、：；。一-鿿])-[A-Za-z?](?![\w-])"
+    r"|(?<=[\s\xa0(\[\"'“‘「《（【，、：；。一-鿿])-(?:[a-z][a-z\d]{1,12}|[A-Z]{2,8})(?![\w-])",  # -nw and -HUP
     "path": rf"(?<![\w/.~])(?:~|\.{{1,2}})(?:/[\w.+@-]+)+/?|(?<![\w/.~])(?:/[\w.+@-]*[\w+@-]){{2,}}/?"
     r"|(?<!\w)[A-Za-z]:\\[!-~]*[\w\\]"
     r"|(?<![\w/.-])(?:[\w+-][\w.+-]{0,80}/){1,12}[\w+-]{0,80}\.[a-z\d]{1,5}(?!\w)"
@@ -59,10 +61,17 @@ _PATTERNS = {
     "emoji": f"{_EMOJI}(?:\u200d{_EMOJI})*+|[\\d#*]\ufe0f?\u20e3",
 }
 PROTECTED = re.compile("|".join(f"(?:{pattern})" for pattern in _PATTERNS.values()), re.ASCII)
+# Parts that mean something to a program wherever they are: a translation may not have one that its source lacks. Others
+# it may have: a translation can be the first to write "JavaScript" or "and/or".
+_MEANINGFUL = re.compile(
+    "|".join(f"(?:{_PATTERNS[kind]})" for kind in ("private", "template", "printf", "tag", "address")), re.ASCII
+)
 # No part can be in a text without one of these.
 _HINT = re.compile(
     rf"[{_PRIVATE}{_EMOJI_BASE}\u20e3`$\\{{%<&/@_~#]|[a-z\d][A-Z]|\d\.\d|\bv\d|-[A-Za-z?]|::|\(\)|\.[a-z]|www"
 )
+# They end lines or pages, or are no characters of XML: a translation may have only those of its source.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _TAG = re.compile(r"<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*)[^<>]*?(?P<empty>/?)>", re.ASCII)
 
 # Placeholders that take their values from a list by their order, which a translation must keep.
@@ -120,20 +129,33 @@ class ModelText(NamedTuple):
     def target_edits(self, translation: str) -> list[Edit] | None:
         """Return the edits that put the parts into a translation.
 
-        The result is None if the translation lacks a part, has one too often, has tags that are not nested as in the
-        sentence, or has placeholders in another order if their order says what they stand for.
+        The result is None if the translation lacks a part, has one too often or one that the sentence does not have,
+        has tags that are not nested as in the sentence, or has placeholders in another order if their order says what
+        they stand for. Where a word of the translation would touch a part, but none does in the sentence, the edit adds
+        a space.
         """
         if not self.spans:
             return [] if has_same_parts(self.text, translation) else None
-        positions = [
-            index for index, char in enumerate(translation) if _FIRST <= char < chr(ord(_FIRST) + 3 * self.spans)
-        ]
+        last = chr(ord(_FIRST) + 3 * self.spans)
+        positions = [index for index, char in enumerate(translation) if _FIRST <= char < last]
         order = "".join(translation[index] for index in positions)
         if sorted(order) != sorted(self.tokens) or _nesting(order, self.spans) != _nesting(self.tokens, self.spans):
             return None
-        parts = self._parts_by_token()
-        edits = [Edit((at, at + 1), parts[translation[at]].popleft()) for at in positions]
-        return edits if parts_by_order(edit.text for edit in edits) == parts_by_order(self.parts) else None
+        if any(not _FIRST <= match[0] < last for match in _MEANINGFUL.finditer(translation)):
+            return None
+        if _has_new_signs(self.text, translation):
+            return None
+        parts, source_positions = self._parts_by_token(), self._positions_by_token()
+        in_order, edits = [], []
+        for at in positions:
+            in_order.append(parts[translation[at]].popleft())
+            source_at = source_positions[translation[at]].popleft()
+            left, right = _missing_spaces(in_order[-1], (self.text, source_at), (translation, at))
+            follows_part = at > 0 and translation[at - 1] in self.tokens
+            if follows_part and self.text[max(0, source_at - 1)] not in self.tokens:
+                left = " " if would_join(*in_order[-2:]) else ""
+            edits.append(Edit((at, at + 1), f"{left}{in_order[-1]}{right}"))
+        return edits if parts_by_order(in_order) == parts_by_order(self.parts) else None
 
     def _parts_by_token(self) -> dict[str, deque[str]]:
         """Return the parts that each span token stands for; there are several if numbers were used again."""
@@ -141,6 +163,41 @@ class ModelText(NamedTuple):
         for token, part in zip(self.tokens, self.parts, strict=False):
             parts[token].append(part)
         return parts
+
+    def _positions_by_token(self) -> dict[str, deque[int]]:
+        """Return where in `text` each span token is."""
+        positions: defaultdict[str, deque[int]] = defaultdict(deque)
+        for index, char in enumerate(self.text):
+            if char in self.tokens:
+                positions[char].append(index)
+        return positions
+
+
+def _missing_spaces(part: str, source: tuple[str, int], target: tuple[str, int]) -> tuple[str, str]:
+    """Return the spaces that a part needs before and after it in a translation.
+
+    `source` and `target`: a text, and where in it one character stands for the part. In Chinese a word may touch a
+    placeholder; in English it would become a part of an address or of a name.
+    """
+    if part[0] in "<&":
+        return "", ""
+    sides = []
+    for step, edge, signs in ((-1, part[0], "$#%{"), (1, part[-1], "}")):
+        before, after = (text[at + step : at + step + 1] if at + step >= 0 else "" for text, at in (source, target))
+        is_word = (is_alphabetic(after) and not is_alphabetic(before)) or (after == "_" and before != "_")
+        is_sign = part[0] in "%{" and after in signs and after != before  # that would make it another one: ${0}, %%s
+        sides.append(" " if edge.isascii() and after and (is_word or is_sign) else "")
+    return sides[0], sides[1]
+
+
+def would_join(left: str, right: str) -> bool:
+    """Return whether two parts that are not beside each other in the source would be read as one."""
+    return left[-1].isascii() and left[-1].isalnum() and (right[0].isalnum() or right[0] in "-./~")
+
+
+def is_alphabetic(char: str) -> bool:
+    """Return whether a character belongs to words of a script that puts spaces between words."""
+    return char.isalnum() and char < "\u2e80"  # where Chinese, Japanese and Korean begin
 
 
 def protected_spans(text: str) -> list[Span]:
@@ -151,12 +208,29 @@ def protected_spans(text: str) -> list[Span]:
 def has_same_parts(text: str, translation: str) -> bool:
     """Return whether a translation has every part of a text that must be copied, as often as the text has it.
 
-    Those that take their values by their order must be in the order of the text.
+    Those that take their values by their order must be in the order of the text. Those that mean something to programs
+    wherever they are may not be in the translation alone.
     """
     parts, translated_parts = ([of[slice(*span)] for span in protected_spans(of)] for of in (text, translation))
     if parts_by_order(parts) != parts_by_order(translated_parts):
         return False
+    if _meaningful_parts(text) != _meaningful_parts(translation) or _has_new_signs(text, translation):
+        return False
     return all(translation.count(part) == text.count(part) for part in set(parts))
+
+
+def _has_new_signs(text: str, translation: str) -> bool:
+    """Return whether a translation has control characters that its source lacks, or more braces outside of its parts.
+
+    Beside a placeholder, a brace alone is an error for most programs that fill placeholders in.
+    """
+    if any(translation.count(brace) > text.count(brace) for brace in "{}"):
+        return True
+    return not set(_CONTROL.findall(translation)) <= set(_CONTROL.findall(text))
+
+
+def _meaningful_parts(text: str) -> Counter[str]:
+    return Counter(match[0] for match in _MEANINGFUL.finditer(text)) if _HINT.search(text) else Counter()
 
 
 def parts_by_order(parts: Iterable[str]) -> list[str]:
