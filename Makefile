@@ -25,7 +25,7 @@ demo: .venv/.base  ## translate with the model that ships; no torch
 
 # The demo first: there is no torch yet.
 test: demo lint browser  ## everything that CI checks
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal --maxfail 10
 
 # The tests of pages open them in Debian's Chromium and check their types with TypeScript, npm's or Debian's; where there
 # is none, they are skipped.
@@ -55,15 +55,20 @@ lint: .venv/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# The example of nginx is tried with Debian's, which RUNLEVEL keeps from starting; where there is none, its tests are
-# skipped.
-slow: .venv/.dev  ## what CI has no time for: ten kills, guides that train, more pairs of options, nginx
-	@PATH="$$PATH:/usr/sbin"; command -v nginx > /dev/null && command -v openssl > /dev/null || \
-	  ! command -v apt-get > /dev/null || [ "$$(id -u)" != 0 ] || { \
+# The example of nginx is tried with Debian's, which RUNLEVEL keeps from starting, and office documents with Debian's
+# LibreOffice; where there is none, their tests are skipped.
+slow: .venv/.dev  ## what CI has no time for: ten kills, guides that train, more pairs of options, nginx, LibreOffice
+	@PATH="$$PATH:/usr/sbin"; missing=; \
+	{ command -v nginx > /dev/null && command -v openssl > /dev/null; } || missing='nginx openssl'; \
+	command -v soffice > /dev/null || \
+	  missing="$$missing libreoffice-writer-nogui libreoffice-calc-nogui libreoffice-impress-nogui"; \
+	[ -z "$$missing" ] || ! command -v apt-get > /dev/null || [ "$$(id -u)" != 0 ] || { \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
-	  apt-get install -y -qq --no-install-recommends nginx openssl > /dev/null; } || true
+	  apt-get install -y -qq --no-install-recommends $$missing > /dev/null; } || true
 	@PATH="$$PATH:/usr/sbin"; command -v nginx > /dev/null && command -v openssl > /dev/null || \
 	  echo 'no nginx: the tests of its example will be skipped' >&2
+	@command -v soffice > /dev/null || \
+	  echo 'no LibreOffice: the tests that convert office documents will be skipped' >&2
 	$(BIN)/python -m pytest -n auto -m slow
 
 ray: .venv/.dev  ## the tests that kill Ray's workers, which take half a minute and a large install
@@ -71,7 +76,8 @@ ray: .venv/.dev  ## the tests that kill Ray's workers, which take half a minute 
 	$(BIN)/python -m pytest -q tests/translation tests/cli -k "ray or shards"
 
 documents: .venv/.dev  ## a hundred made-up documents of each format through the model that ships
-	SIXFOLD_DOCUMENTS=100 $(BIN)/python -m pytest -q tests/translation/test_shipped.py
+	SIXFOLD_DOCUMENTS=100 $(BIN)/python -m pytest -n auto -q -k model_in_the_package \
+	  tests/translation/documents/test_generated_documents.py
 
 benchmarks: .venv/.dev  ## the ones that run on a CPU in minutes; those over corpora take a data folder
 	$(BIN)/python benchmarks/model_forward.py

@@ -9,9 +9,10 @@ from collections import Counter
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
-import docx
 import polib
 import yaml
+from made_office import OFFICE_MAKERS, office_outline
+from made_prose import PROSE_MAKERS, PROSE_OUTLINES
 from markdown_it import MarkdownIt
 
 from sixfold.translation.protection import PROTECTED
@@ -66,7 +67,7 @@ def html(chance):
     def text():
         return sentence(chance).replace("&", "&amp;").replace("<", "&lt;")
 
-    def inline(depth=0):
+    def inline(depth=0, in_link=False):
         kind = chance.randint(0, 7 if depth < 3 else 1)
         if kind < 2:
             return text()
@@ -74,12 +75,19 @@ def html(chance):
             return f"<code>{chance.choice(['map()', 'a &lt; b'])}</code>"
         if kind == 3:
             return chance.choice(["<br>", "<!-- so -->", '<img src="a.png" alt="A cat">', "<br/>"])
-        tag = chance.choice(["b", "i", "a href='/x?a=1&b=2' title='Go there'", "span class=x", "em"])
-        inside = " ".join(inline(depth + 1) for _ in range(chance.randint(1, 3)))
+        link = "a href='/x?a=1&b=2' title='Go there'"  # HTML has no links inside links
+        tag = chance.choice(["b", "i", "b" if in_link else link, "span class=x", "em"])
+        inside = " ".join(inline(depth + 1, in_link or tag == link) for _ in range(chance.randint(1, 3)))
         return f"<{tag}>{inside}</{tag.split()[0]}>"
 
     def block():
-        kind = chance.randint(0, 5)
+        kind = chance.randint(0, 8)
+        if kind == 6:
+            return f"<div translate=no>x <p translate=yes>{inline()}</p> y</div><template><p>{inline()}</p></template>"
+        if kind == 7:
+            return f"<noscript>{inline()}</noscript><INPUT TYPE=submit VALUE={chance.choice(WORDS[:9])}> {inline()}"
+        if kind == 8:
+            return f"<p>{inline()} <svg><title>{text()}</title><path/></svg> {inline()}<p class=notranslate>x y"
         if kind == 0:
             return "<script>if (a < b) { say('hello there') }</script>\n<pre>  as it\n is </pre>"
         if kind == 1:
@@ -120,13 +128,23 @@ def markdown(chance):
 
 
 def subtitles(chance, dot=","):
-    head = "WEBVTT\n\nNOTE this is\na note\n\n" if dot == "." else ""
+    head = "WEBVTT\n\nNOTE this is\na note\n\nSTYLE\n::cue { color: red }\n\n" if dot == "." else ""
     cues = []
     for number in range(1, chance.randint(2, 6)):
         text = sentence(chance, True) + chance.choice(["", "\n" + sentence(chance, True)])
-        text = chance.choice([text, f"<i>{text}</i>", "{\\an8}" + text, f"- {text}\n- {sentence(chance, True)}"])
+        voice = f"<v Ann Bell>{text}</v>" if dot == "." else f'<font color="#ff0000">{text}</font>'
+        text = chance.choice(
+            [
+                text,
+                f"<i>{text}</i>",
+                "{\\an8}" + text,
+                f"- {text}\n- {sentence(chance, True)}",
+                voice,
+                f"-{text}\n{text}",
+            ]
+        )
         cues.append(f"{number}\n00:00:0{number}{dot}000 --> 00:00:0{number}{dot}900 align:start\n{text}\n")
-    return head + "\n".join(cues)
+    return chance.choice([str, lambda made: made.replace("\n", "\r\n")])(head + "\n".join(cues))
 
 
 def values(chance, depth=0):
@@ -154,20 +172,57 @@ def yaml_text(chance):
 
 
 def po(chance):
-    entries = ['msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n']
-    for number in range(chance.randint(1, 5)):
-        text = json.dumps(f"{number} {sentence(chance)}", ensure_ascii=False)
-        entries.append(f"#: a.c:{number}\nmsgid {text}\nmsgstr {chance.choice([text, text])}\n")
-    return "\n".join(entries)
+    head = ["Content-Type: text/plain; charset=UTF-8", "Language: xx", "Plural-Forms: nplurals=2; plural=(n != 1);"]
+    entries = ["\n".join(['msgid ""', 'msgstr ""', *(f'"{line}\\n"' for line in head)]) + "\n"]
+    for number in range(chance.randint(1, 6)):
+        text = f"{number} {sentence(chance)}" + chance.choice(["", "\n", f"\n\n{sentence(chance)}\n"])
+        text = chance.choice([text, text.replace(" ", "\n", 1), f"&File {number}", "\n" + text])
+        quoted = "\n".join(json.dumps(line, ensure_ascii=False) for line in re.findall(r".*\n|.+", text))
+        flags = chance.choice(["", "#, no-wrap\n", "#, fuzzy\n", '#| msgid "old"\n', f'msgctxt "menu {number}"\n'])
+        plural = chance.random() < 0.3
+        forms = f'msgid_plural {quoted}\nmsgstr[0] ""\nmsgstr[1] ""\n' if plural else 'msgstr ""\n'
+        done = f"msgstr {quoted}\n"
+        entries.append(f"#: a.c:{number}\n{flags}msgid {quoted}\n{chance.choice([forms, forms, done])}")
+    return "\n".join([*entries, '#~ msgid "gone"\n#~ msgstr ""\n'])
+
+
+XLIFF_INLINE = (
+    '<g id="1">{0}</g>{1}<x id="2"/>', '<bpt id="1">&lt;b></bpt>{0}<ept id="1">&lt;/b></ept> {1}',
+    '{0} <mrk mtype="protected">Ann Bell</mrk> {1}', '<bx id="3" rid="1"/>{0}<ex id="4" rid="1"/> <ph id="5">%</ph>{1}',
+)  # fmt: skip
+XLIFF_2_INLINE = (
+    '<pc id="1">{0}</pc>{1}<ph id="2"/>', '<sc id="1"/>{0}<ec startRef="1"/> {1}',
+    '{0} <mrk id="m1" translate="no">Ann Bell</mrk> {1}',
+)  # fmt: skip
 
 
 def xliff(chance):
+    is_new = chance.random() < 0.5
     units = []
     for number in range(chance.randint(1, 5)):
-        text = sentence(chance).replace("&", "&amp;").replace("<", "&lt;")
-        text = chance.choice([text, f'<g id="1">{text}</g> {number} <x id="2"/>'])
-        units.append(f'<trans-unit id="{number}">\n <source>{text}</source>\n <target>{text}</target>\n</trans-unit>')
-    return f'<?xml version="1.0"?>\n<xliff version="1.2"><file><body>{"".join(units)}</body></file></xliff>'
+        text, other = (sentence(chance).replace("&", "&amp;").replace("<", "&lt;") for _ in range(2))
+        inline = chance.choice(XLIFF_2_INLINE if is_new else XLIFF_INLINE).format(text, other)
+        source = chance.choice([text, inline, inline, f"<![CDATA[<b>{other}</b>]]>"])
+        target = chance.choice(["", "", "<target/>", f"<target>{source}</target>"])
+        no = chance.choice(["", "", "", ' translate="no"'])
+        if is_new:
+            content = f"<segment>\n  <source>{source}</source>{target}\n</segment>"
+            units.append(f'<unit id="{number}"{no}><notes><note>{text}</note></notes>{content}</unit>')
+            continue
+        if chance.random() < 0.2:
+            segments = f'<mrk mtype="seg" mid="1">{text}</mrk> <mrk mtype="seg" mid="2">{other}</mrk>'
+            sources = f"<source>{text} {other}</source><seg-source>{segments}</seg-source>"
+            units.append(f'<trans-unit id="{number}"{no}>\n {sources}</trans-unit>')
+            continue
+        other_target = f"<alt-trans><target>{text}</target></alt-trans><note>{other}</note>"
+        units.append(f'<trans-unit id="{number}"{no}>\n <source>{source}</source>{target}\n{other_target}</trans-unit>')
+    if is_new:
+        head = '<xliff xmlns="urn:oasis:names:tc:xliff:document:2.0" version="2.0" srcLang="en"><file id="f">'
+        return f"{head}{''.join(units)}</file></xliff>"
+    return (
+        '<?xml version="1.0"?>\n<xliff version="1.2"><file source-language="en" original="a" datatype="plaintext">'
+        f"<body>{''.join(units)}</body></file></xliff>"
+    )
 
 
 def csv_text(chance):
@@ -181,24 +236,10 @@ def tsv_text(chance):
     return "\n".join("\t".join(sentence(chance) for _ in range(3)) for _ in range(chance.randint(1, 5)))
 
 
-def docx_bytes(chance):
-    document = docx.Document()
-    for _ in range(chance.randint(1, 3)):
-        paragraph = document.add_paragraph()
-        for _ in range(chance.randint(0, 4)):
-            run = paragraph.add_run(sentence(chance) + " ")
-            run.bold, run.italic = chance.random() < 0.3, chance.random() < 0.3
-    table = document.add_table(1, 2)
-    table.cell(0, 0).text = sentence(chance)
-    out = io.BytesIO()
-    document.save(out)
-    return out.getvalue()
-
-
 MAKERS = {
     "html": html, "markdown": markdown, "srt": subtitles, "vtt": lambda chance: subtitles(chance, "."),
     "json": json_text, "yaml": yaml_text, "po": po, "xliff": xliff, "csv": csv_text, "tsv": tsv_text,
-    "docx": docx_bytes,
+    **OFFICE_MAKERS, **PROSE_MAKERS,
 }  # fmt: skip
 
 
@@ -214,7 +255,9 @@ class Tags(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
-        attributes = [(name, value) for name, value in attrs if name not in ("alt", "title")]
+        read = {"alt", "title", "placeholder", "aria-label", "label", "summary"}  # by people
+        read |= {"html": {"lang", "dir"}, "meta": {"content"}, "input": {"value"}}.get(tag, set())
+        attributes = [(name, value) for name, value in attrs if name not in read]
         self.tags.append((tag, str(attributes)))
 
     def handle_endtag(self, tag):
@@ -241,20 +284,44 @@ def blocks(text):
 
 def structure(form, data):
     """Return what a translation must not change."""
-    if form == "docx":
-        return [len(part.paragraphs) for part in (docx.Document(io.BytesIO(data)),)]
+    if form in OFFICE_MAKERS:
+        return office_outline(data)
     text = data.decode()
+    if form in PROSE_OUTLINES:
+        return PROSE_OUTLINES[form](text)
     if form == "html":
         return Counter(Tags(text).tags), re.findall(r"<script>.*?</pre>", text, re.S)
     if form == "markdown":
-        return blocks(re.sub(r"\A---\ntitle: a b\n---\n", "", text))
+        return blocks(re.sub(r"\A---\ntitle: .*\n---\n", "", text))
     if form in ("srt", "vtt"):
-        return re.findall(r"^\d.*-->.*$|^\d+$|^NOTE.*\n.*$", text, re.M), Counter(re.findall(r"</?i>|\{\\an8\}", text))
+        kept = re.findall(r"^\d.*-->.*$|^\d+\r?$|^NOTE.*\n.*$|^\s*$", text, re.M)
+        return kept, Counter(re.findall(r"</?[a-z][^>]*>|\{\\an8\}", text))
     if form in ("json", "yaml"):
         return shape((json.loads if form == "json" else yaml.safe_load)(text))
     if form == "po":
-        return [(entry.msgid, entry.occurrences, bool(entry.msgstr)) for entry in polib.pofile(text)]
+        entries = [entry for entry in polib.pofile(text) if entry.msgid]
+        return [
+            (entry.msgid, entry.msgctxt, entry.occurrences, entry.msgid_plural, entry.obsolete) for entry in entries
+        ]
     if form == "xliff":
-        return [(each.tag, sorted(each.attrib)) for each in ElementTree.fromstring(text).iter() if each.tag != "target"]
+        return xliff_structure(text)
     rows = list(csv.reader(io.StringIO(text))) if form == "csv" else [line.split("\t") for line in text.split("\n")]
     return [len(row) for row in rows]
+
+
+def xliff_structure(text):
+    """Return the elements outside targets, and for each target that it has the inline elements of its source."""
+    found = []
+    for element in ElementTree.fromstring(text).iter():
+        name = element.tag.rpartition("}")[2]
+        children = {child.tag.rpartition("}")[2]: child for child in element}
+        if name in ("trans-unit", "segment") and "target" in children:
+            sources = [children[key] for key in ("seg-source", "source") if key in children]
+            inline = [Counter((each.tag, each.get("id")) for each in of.iter()) - Counter([(of.tag, None)])
+                      for of in (sources[0], children["target"])]  # fmt: skip
+            assert inline[0] == inline[1] or not "".join(children["target"].itertext()).strip(), text
+        if name == "source":
+            found.append((element.tag, "".join(element.itertext())))
+        elif name in ("note", "trans-unit", "unit", "alt-trans"):
+            found.append((name, element.get("id"), element.get("translate"), element.text))
+    return found

@@ -29,6 +29,7 @@ from sixfold.serving.options import ServeOptions, read_options
 from sixfold.text import learn
 from sixfold.training import defaults
 from sixfold.translation.bulk import shards
+from sixfold.translation.documents import formats
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))

@@ -1,12 +1,12 @@
 """No text, however hostile, takes longer than in proportion to its length: parsers, and what reads sentences."""
 
-import io
-import zipfile
 from contextlib import suppress
 
 import pytest
+from catalogue_growth import CATALOGUE_INPUTS, CATALOGUE_QUICK, CUE
 from growth import MAX_RATIO, assert_linear, nested, numbered, repeated, seconds
 from made_documents import Turned
+from office_growth import OFFICE_INPUTS, OFFICE_QUICK, packed
 
 from sixfold.errors import DataError, SixfoldError
 from sixfold.text.chinese import chinese_variant
@@ -21,7 +21,6 @@ from sixfold.translation.memory import TranslationMemory
 from sixfold.translation.protection import model_text
 from sixfold.translation.string_search import find_strings
 
-CUE = "1 --> 2\n"
 MARKUP = {
     "open": repeated("<"),
     "tags that do not end": repeated("<a"),
@@ -53,6 +52,10 @@ MARKUP = {
     "a long reference": repeated("a", "&"),
     "digits": repeated("1", "&#", ";"),
     "hexadecimal digits": repeated("f", "&#x", ";"),
+    "not translated": nested("<div translate=no>", "</div>"),
+    "translated again": nested("<p translate=no><p translate=yes>", "</p></p>"),
+    "drawings": nested("<svg><title>a b", "</title></svg>"),
+    "paragraphs without ends": repeated("<p translate=no>a"),
 }
 MARKDOWN = {
     "brackets": repeated("["),
@@ -92,6 +95,16 @@ MARKDOWN = {
     "automatic links": repeated("<http:"),
     "blocks of HTML": repeated("<div>\n\na\n\n"),
     "rules": repeated("-"),
+    "maths": repeated("$a_b$ "),
+    "open maths of Markdown": repeated("$a_b "),
+    "blocks of maths": repeated("$$a\n\n"),
+    "open templates": repeated("{{a"),
+    "admonitions": repeated("!!! a\n    b\n"),
+    "nested admonitions": lambda size: "".join("    " * depth + "!!! a\n" for depth in range(int((size // 2) ** 0.5))),
+    "containers": repeated(":::\n"),
+    "definitions of words": repeated("a\n: b\n"),
+    "code in HTML": repeated("<code>a</code> "),
+    "titles in YAML": repeated("title: a b\n", "---\n", "---\n"),
     "a wide table": lambda size: "\n".join(cell * (size // 6) + "|" for cell in ("|a", "|-", "|b")),
 }
 PLAIN = {
@@ -200,23 +213,80 @@ OWN = {
         "empty rows": repeated(",\n", "", "a"),
         "doubled quotes": repeated('""a,', '"'),
     },
-    "docx": {
-        "runs": repeated("<w:r><w:t>a </w:t></w:r>", "<w:p>", "</w:p>"),
-        "runs that differ": repeated("<w:r><w:b/><w:t>a </w:t></w:r><w:r><w:t>b </w:t></w:r>", "<w:p>", "</w:p>"),
-        "paragraphs of Word": repeated("<w:p><w:r><w:t>a b</w:t></w:r></w:p>"),
-        "open runs": repeated("<w:r>", "<w:p>"),
-        "texts of a run": repeated("<w:t>a </w:t>", "<w:p><w:r>", "</w:r></w:p>"),
-        "tabs of a run": repeated("<w:t>a </w:t><w:tab/>", "<w:p><w:r>", "</w:r></w:p>"),
-        "hyperlinks": repeated("<w:hyperlink><w:r><w:t>a </w:t></w:r></w:hyperlink>", "<w:p>", "</w:p>"),
-        "nested hyperlinks": lambda size: (
-            f"<w:p>{nested('<w:hyperlink>', '</w:hyperlink>', '<w:r><w:t>a b</w:t></w:r>')(size)}</w:p>"
-        ),
-        "bookmarks": repeated("<w:bookmarkStart/><w:r><w:t>a b</w:t></w:r>", "<w:p>", "</w:p>"),
-        "tags in a text": repeated("<a", "<w:p><w:r><w:t>"),
-        "a long text": repeated("a b. ", "<w:p><w:r><w:t>", "</w:t></w:r></w:p>"),
+}
+OWN |= {
+    "rst": {
+        "paragraphs of RST": repeated("ab cd\n\n"),
+        "long paragraphs": repeated("ab cd\n"),
+        "open literals": repeated("``a "),
+        "open emphasis of RST": repeated("*a "),
+        "open roles": repeated(":a:`b "),
+        "roles": repeated(":ref:`a b <c>` "),
+        "links of RST": repeated("`a b <http://c>`_ "),
+        "references of RST": numbered("a{}_"),
+        "bars of RST": repeated("|a "),
+        "titles of RST": repeated("ab\n==\n\n"),
+        "adornments": repeated("====\n"),
+        "open tables": repeated("==  ==\na\n"),
+        "grids": repeated("+--+\n"),
+        "items of RST": repeated("- a b\n"),
+        "numbers of RST": repeated("1. a\n"),
+        "nested items": lambda size: "".join(" " * depth + "- a\n" for depth in range(int((2 * size) ** 0.5))),
+        "items in items": repeated("- ", "", "a b"),
+        "levels of RST": lambda size: "".join(" " * depth + "a\n\n" for depth in range(int((2 * size) ** 0.5))),
+        "fields": repeated(":a: b c\n"),
+        "colons of RST": repeated(":a"),
+        "options": repeated("-a, "),
+        "directives": repeated(".. note:: a b\n\n"),
+        "comments of RST": repeated(".. a b\n"),
+        "literal blocks": repeated("a::\n\n b\n\n"),
+        "terms": repeated("a b\n c d\n"),
+        "backslashes of RST": repeated("\\"),
+    },
+    "man": {
+        "lines of roff": repeated("ab cd\n"),
+        "macros": repeated(".B a b\n"),
+        "macros in text": repeated("a b\n.B c\n"),
+        "fonts": repeated("\\fBa b\\fR c "),
+        "open fonts": repeated("\\fB a "),
+        "escapes of roff": repeated("\\-"),
+        "open escapes": repeated("\\["),
+        "strings of roff": repeated("\\*(a"),
+        "braces of roff": repeated("\\{"),
+        "headings of roff": repeated('.SH "a b"\n'),
+        "tags of roff": repeated(".TP\na b\nc d\n"),
+        "examples": repeated(".nf\n"),
+        "quotation marks of roff": repeated('"', ".IP "),
+        "names of roff": repeated("a, ", ".SH NAME\n", "\\- b"),
+        "definitions of roff": repeated(".de a\n"),
+    },
+    "latex": {
+        "paragraphs of LaTeX": repeated("ab cd\n\n"),
+        "commands": repeated("\\a "),
+        "open commands": repeated("\\emph{a "),
+        "nested commands": nested("\\emph{a ", "}"),
+        "nested footnotes": nested("\\footnote{a ", "}"),
+        "arguments": repeated("[a]", "\\a"),
+        "open arguments": repeated("\\a["),
+        "open groups": repeated("{"),
+        "closed groups": repeated("}"),
+        "maths of LaTeX": repeated("$a$ "),
+        "open maths": repeated("$a$$"),
+        "brackets of LaTeX": repeated("\\["),
+        "parentheses of LaTeX": repeated("\\("),
+        "comments of LaTeX": repeated("a %b\n"),
+        "environments": repeated("\\begin{a}"),
+        "verbatim": repeated("\\begin{verbatim}"),
+        "verb": repeated("\\verb|"),
+        "accents of LaTeX": repeated("\\'e"),
+        "items of LaTeX": repeated("\\item[a b] c "),
+        "cells of LaTeX": repeated("a b & "),
+        "titles of LaTeX": repeated("\\title{a b}", "", "\\begin{document}"),
+        "definitions of LaTeX": repeated("\\def\\a{"),
     },
 }
-OWN |= {"vtt": OWN["srt"], "tsv": OWN["csv"]}
+OWN |= {"vtt": {}, "tsv": OWN["csv"]} | OFFICE_INPUTS
+OWN |= {form: OWN[form] | inputs for form, inputs in CATALOGUE_INPUTS.items()}
 # What took time by the square of its length once, and one of each kind besides.
 QUICK = {
     "html": [
@@ -241,31 +311,28 @@ QUICK = {
         "brackets",
     ],
     "srt": ["spaces in a cue", "returns in a cue", "cues", "tags in a cue"],
-    "vtt": ["open tags in a cue"],
+    "vtt": [],
     "json": ["a long string", "strings", "arrays", "placeholders in a string"],
     "yaml": ["lists in brackets", "entries", "levels"],
     "po": ["entries of PO", "strings without an end", "backslashes in PO"],
     "xliff": ["groups", "open ends", "open targets"],
+    "rst": ["open literals", "items in items", "levels of RST", "roles"],
+    "man": ["macros in text", "fonts"],
+    "latex": ["nested footnotes", "open commands", "open maths"],
     "csv": ["quoted cells", "odd quotes", "placeholders"],
     "tsv": ["placeholders", "mail"],
-    "docx": ["runs that differ", "tabs of a run", "hyperlinks", "bookmarks", "tags in a text"],
+    **OFFICE_QUICK,
 }
+QUICK |= {form: QUICK[form] + kinds for form, kinds in CATALOGUE_QUICK.items()}
 
 
 def inputs_of(form):
-    return (OWN[form] | PLAIN) if form != "docx" else OWN[form]
-
-
-def packed(text):
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr("word/document.xml", text)
-    return data.getvalue()
+    return OWN[form] if form in OFFICE_INPUTS else OWN[form] | PLAIN
 
 
 def translate_hostile(form, text):
     """A document may be refused, and must not take long to be."""
-    data = packed(text) if form == "docx" else text.encode()
+    data = packed(form, text) if form in OFFICE_INPUTS else text.encode()
     with suppress(DataError):
         translate_document(Turned(), data, form)
 

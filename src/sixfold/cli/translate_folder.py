@@ -79,7 +79,7 @@ def translate_folder(options: CommandOptions, paths: Sequence[Path]) -> None:
             stack.enter_context(
                 files.lock_folder(options.output, f"--output: {options.output}", "another process writes there")
             )
-            record = stack.enter_context(DoneRecord.open(options.output, folder_settings(options)))
+            record = stack.enter_context(DoneRecord.resume(options.output, folder_settings(options)))
             pending = [each for each in inputs if not record.has(each)]
             summary.earlier = len(inputs) - len(pending)
             if pending:
@@ -163,7 +163,7 @@ class DoneRecord:
 
     @classmethod
     @contextmanager
-    def open(cls, folder: Path, settings: Mapping[str, Any]) -> Iterator[DoneRecord]:
+    def resume(cls, folder: Path, settings: Mapping[str, Any]) -> Iterator[DoneRecord]:
         """Open the record of a folder, or begin one; raise ConfigError if it was begun with other settings."""
         path = folder / RECORD_NAME
         lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []

@@ -17,13 +17,17 @@ from sixfold.translation.documents.formats import FORMATS
 STDIN = Path("-")
 # Suffixes of file names that single words rarely have. Those of programs are left out, because Node.js is a word.
 OTHER_SUFFIXES = (
-    ".txt .text .log .rst .tex .adoc .rtf .doc .odt .pdf .epub .xls .xlsx .ods .ppt .pptx .odp .xml .jsonl "
-    ".ndjson .tmx .toml .ini .cfg .conf .properties .resx .strings .ass .sub .sbv .ttml .gz .xz .zst .bz2 .zip .7z "
-    ".tar .tgz .rar .png .jpg .jpeg .gif .webp .mp3 .mp4 .wav .safetensors .zh .en .ja .ko .src .tgt"
+    ".txt .text .log .adoc .rtf .doc .pdf .xls .ppt .xml .jsonl .ndjson .tmx .toml .ini .cfg .conf .properties .resx "
+    ".strings .ass .sub .sbv .ttml .gz .xz .zst .bz2 .zip .7z .tar .tgz .rar .png .jpg .jpeg .gif .webp .mp3 .mp4 .wav "
+    ".safetensors .zh .en .ja .ko .src .tgt"
 )
 # Suffixes of text files that domains have too: amazon.de alone is a word, but data/train.de in a folder is a file.
 DOMAIN_SUFFIXES = {".org", ".de", ".fr", ".es", ".ru", ".pt", ".cs", ".pl", ".ar"}
-FILE_SUFFIXES = {*OTHER_SUFFIXES.split(), *(suffix for each in FORMATS.values() for suffix in each.suffixes)}
+# 3.5 is a number and Python3.8 a name, although man pages have such suffixes.
+FILE_SUFFIXES = {
+    *OTHER_SUFFIXES.split(),
+    *(suffix for each in FORMATS.values() for suffix in each.suffixes if not suffix[1:].isdigit()),
+}
 LIKE_A_FILE = re.compile(r"[\w./\\~-]+\.[A-Za-z]\w{0,4}")
 
 

@@ -23,11 +23,7 @@ _MAGIC: tuple[tuple[bytes, str, str], ...] = (
     (b"\xfd7zXZ", "a file compressed with xz", "decompress it first: xz -dc {}"),
     (b"\x28\xb5\x2f\xfd", "a file compressed with zstd", "decompress it first: zstd -dc {}"),
     (b"BZh", "a file compressed with bzip2", "decompress it first: bzip2 -dc {}"),
-    (
-        b"PK\x03\x04",
-        "a ZIP archive",
-        "unpack it first; .docx files are the only office documents that can be read directly",
-    ),
+    (b"PK\x03\x04", "a ZIP archive", "unpack it first, or give an office document or a book its suffix, such as .docx"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive", "unpack it first"),
     (b"%PDF-", "a PDF document", "extract its text first: pdftotext {} -"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office document", "save it as .docx or as text"),

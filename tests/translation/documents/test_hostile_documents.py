@@ -25,11 +25,10 @@ from sixfold.translation.request import TranslationRequest
         ("markdown", b"[" * 20_000),
         ("markdown", b"*a " * 20_000),
         ("markdown", b"` " * 20_000),
-        ("csv", b'"' * 100_001),
-        ("po", b'msgid "a"\n' + b'"b"\n' * 50_000 + b"x"),
-        ("xliff", b"<source>" * 20_000),
-        ("xliff", b"<source>a</source><target>" * 5_000),
-        ("srt", b"1 --> 2\n" * 20_000),
+        ("csv", b'"' * 100_002),
+        ("po", b'msgid "a"\nmsgstr ""\n' + b'"b"\n' * 50_000),
+        ("xliff", b"<xliff>" + b"<source>a</source><target>" * 400 + b"</target>" * 400 + b"</xliff>"),
+        ("srt", b"1\n00:00:01,000 --> 00:00:02,000\n" * 5_000),
     ],
 )
 def test_a_broken_document_is_read_and_comes_back(form, data):
@@ -46,11 +45,14 @@ def test_what_is_too_deep_is_said():
     ("form", "data", "message"),
     [
         ("json", b'{"a": 1,\n "b" 2}', "strings.txt:2: expected JSON; column 6: Expecting ':' delimiter"),
-        ("json", b"[" + b"1" * 5000 + b"]", "strings.txt: expected JSON that Python can read; "),
-        ("yaml", b"a: b\nc: [d\n", "strings.txt:3: expected YAML; expected ',' or ']'"),
+        ("yaml", b"a: b\nc: [d\n", "strings.txt:3: expected YAML; "),
         ("yaml", b"a: \x01", "strings.txt: expected YAML; "),
         ("html", b"a\n\xff", "strings.txt:2: expected UTF-8; got byte 0xff"),
         ("docx", b"a", "strings.txt: expected a DOCX file; "),
+        ("csv", b'"' * 100_001, "strings.txt:1: expected a table; unexpected end of data"),
+        ("po", b'msgid "a"\n' + b'"b"\n' * 50_000 + b"x", "strings.txt:50002: expected msgid, msgstr or a comment"),
+        ("xliff", b"<source>" * 20_000, "strings.txt:1: expected elements at most 1000 deep"),
+        ("srt", b"1 --> 2\n" * 20_000, "strings.txt:1: expected the times of a cue; got '1 --> 2'"),
     ],
 )
 def test_a_mistake_is_told_with_the_name_of_the_file(form, data, message):

@@ -6,6 +6,7 @@ import io
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
 
 from sixfold.errors import DataError
 
@@ -18,12 +19,12 @@ def read(
 ) -> dict[str, bytes]:
     """Return the members that have text; raise DataError, before they are unpacked, if they are too large.
 
-    `required`: a member that every document of the format has.
+    `required`: a member that every document of the format has; * stands for any characters.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as file:
             entries = file.infolist()
-            if not any(entry.filename == required for entry in entries):
+            if not any(fnmatchcase(entry.filename, required) for entry in entries):
                 raise DataError(f"{name}: expected {form}; it has no {required}")
             members = [entry for entry in entries if has_text(entry.filename)]
             for group, limit in ((entries, MAX_UNPACKED_BYTES), (members, max_text_bytes)):

@@ -12,8 +12,8 @@ from __future__ import annotations
 import codecs
 import re
 from bisect import bisect_left
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sixfold.errors import DataError, RequestError
@@ -22,7 +22,8 @@ from sixfold.translation.documents.formats import FORMATS, Archive, Format, chec
 from sixfold.translation.documents.options import NO_OPTIONS, DocumentOptions
 from sixfold.translation.documents.placement import UnitTranslation
 from sixfold.translation.documents.structure import Structure
-from sixfold.translation.documents.units import Span, Unit, UnreadableError
+from sixfold.translation.documents.units import Run, Span, Unit, UnreadableError
+from sixfold.translation.protection import Edit
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,12 @@ class DocumentPart:
         in_order = tuple(sorted(units, key=lambda unit: (unit.span[0], -unit.span[1])))
         return cls(text, in_order, form, structure, bom, member)
 
+    def without(self, texts: Collection[str]) -> DocumentPart:
+        """Return the part without the units that have one of some texts."""
+        if not texts:
+            return self
+        return replace(self, units=tuple(unit for unit in self.units if unit.text not in texts))
+
     def line_of(self, position: int) -> int:
         """Return the number of the line, from 1, that a position of the text is in."""
         return bisect_left(self._line_ends, position) + 1
@@ -90,39 +97,84 @@ class DocumentPart:
 
         `language`: the code to write where the format has a place for the language of the document.
         """
-        rendered = self._render((0, len(self.text)), 0, translations)
-        return rendered if language is None else self.format.set_language(rendered, language)
+        rendered = self._render((0, len(self.text)), 0, translations, self._review_edits(translations))
+        return rendered if language is None else self.format.finish(rendered, language)
 
     def write(self, translations: Mapping[int, UnitTranslation], language: str | None = None) -> bytes:
         """Return the bytes of `render`, with the byte order mark of the document."""
         return self.bom + self.render(translations, language).encode()
 
-    def _render(self, span: Span, first: int, translations: Mapping[int, UnitTranslation]) -> str:
+    def _review_edits(self, translations: Mapping[int, UnitTranslation]) -> list[Edit]:
+        """Return the edits outside the units that mark translations for review, in the order of their spans."""
+        marked = (self.units[index].review for index, each in translations.items() if each.needs_review)
+        return [Edit(*review) for review in sorted({review for review in marked if review is not None})]
+
+    def _render(
+        self, span: Span, first: int, translations: Mapping[int, UnitTranslation], review: Sequence[Edit] = ()
+    ) -> str:
         """Return a part of the document with its translations; no unit before index `first` is in that part."""
-        parts, position = [], span[0]
+        parts, position, done = [], span[0], 0
         for index in range(max(first, bisect_left(self._starts, position)), len(self.units)):
             start, end = self.units[index].span
             if start >= span[1]:
                 break
             if index in translations and start >= position:
+                while done < len(review) and review[done].span[1] <= start:
+                    (first_changed, position_after), text = review[done]
+                    parts += [self.text[position:first_changed], text]
+                    position, done = position_after, done + 1
                 parts += [self.text[position:start], self._render_unit(index, translations)]
                 position = end
         return "".join([*parts, self.text[position : span[1]]])
 
     def _render_unit(self, index: int, translations: Mapping[int, UnitTranslation]) -> str:
         unit, translation = self.units[index], translations[index]
-        parts, text, position = [], "", 0
+        text, position = "", 0
+        writer = _RunWriter(unit)
         for insert in translation.inserts:
             text += translation.text[position : insert.target[0]] + insert.left
             position = insert.target[1]
             if insert.source is None:
                 text += insert.raw + insert.right
-            else:
-                parts += [unit.escape(text) if text else "", self._render(insert.source, index + 1, translations)]
-                text = insert.right
-        before, after = unit.around
-        rest = text + translation.text[position:]
-        return "".join([before, *parts, unit.escape(rest) if rest else "", after])
+                continue
+            writer.add_text(text)
+            if insert.ends_run:
+                writer.end_run()
+            writer.parts.append(self._render(insert.source, index + 1, translations))
+            if insert.run is not None:
+                writer.start_run(insert.run)
+            text = insert.right
+        writer.add_text(text + translation.text[position:])
+        writer.end_run()
+        before, after = unit.review_around if translation.needs_review and unit.review_around else unit.around
+        return before + unit.layout("".join(writer.parts)) + after
+
+
+class _RunWriter:
+    """Writes the texts of a unit, each in its run; a run without any text is written too, since it is markup."""
+
+    def __init__(self, unit: Unit) -> None:
+        self.parts: list[str] = []
+        self._escape = unit.escape
+        self._runs: list[Run] = []
+        self._is_empty: list[bool] = []  # of each of the runs around the position
+        self.start_run(unit.run or Run("", ""))
+
+    def add_text(self, text: str) -> None:
+        if text:
+            before, after, _ = self._runs[-1]
+            self.parts += [before, self._escape(text), after]
+            self._is_empty[-1] = False
+
+    def start_run(self, run: Run) -> None:
+        self._runs.append(run)
+        self._is_empty.append(True)
+
+    def end_run(self) -> None:
+        """End the run that was started last."""
+        before, after, _ = self._runs.pop()
+        if self._is_empty.pop():
+            self.parts += [before, after]
 
 
 @dataclass(frozen=True)
@@ -152,12 +204,10 @@ class Document:
         known = FORMATS[form]
         if isinstance(known, Format):
             return cls(data, form, {name: DocumentPart.read(data, known, name, options)})
-        members = archive.read(
-            data, name, known.title, known.required, lambda member: known.format_of(member) is not None,
-            max_unpacked_bytes,
-        )  # fmt: skip
+        members = archive.read(data, name, known.title, known.required, known.is_read, max_unpacked_bytes)
+        named = known.named_texts({member: content.decode(errors="replace") for member, content in members.items()})
         return cls(data, form, {
-            member: DocumentPart.read(content, member_format, f"{name}: {member}", member=member)
+            member: DocumentPart.read(content, member_format, f"{name}: {member}", member=member).without(named)
             for member, content in members.items()
             if (member_format := known.format_of(member)) is not None
         })  # fmt: skip
@@ -173,7 +223,7 @@ class Document:
         """Return the document with the translations of its units, by part and index.
 
         `languages`: the code that is written into each part as its language. A document without any translation comes
-        back as it is.
+        back as it is. If an archive has one, the language is written into its other parts too.
         """
         changed = {
             part: self.parts[part].write(of_part, languages[part]) for part, of_part in translations.items() if of_part
@@ -181,6 +231,10 @@ class Document:
         if not changed:
             return self.data
         if isinstance(FORMATS[self.form], Archive):
+            for name in self.parts.keys() - changed.keys():
+                part, language = self.parts[name], languages[name]
+                if language is not None and part.format.finish(part.text, language) != part.text:
+                    changed[name] = part.write({}, language)
             return archive.write(self.data, changed)
         (written,) = changed.values()
         return written

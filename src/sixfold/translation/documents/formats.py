@@ -8,10 +8,36 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sixfold.errors import RequestError
-from sixfold.translation.documents import csv_tsv, docx, html, json_yaml, markdown, po_xliff, subtitles
+from sixfold.translation.documents import (
+    csv_tsv,
+    docx,
+    drawing,
+    epub,
+    html,
+    html_structure,
+    json_yaml,
+    json_yaml_structure,
+    latex,
+    latex_structure,
+    man,
+    man_structure,
+    markdown,
+    markdown_structure,
+    odt,
+    po,
+    po_structure,
+    pptx,
+    rst,
+    rst_structure,
+    subtitles,
+    xliff,
+    xliff_structure,
+    xlsx,
+)
 from sixfold.translation.documents.options import FLAGS, DocumentOptions
 from sixfold.translation.documents.structure import Structure
 from sixfold.translation.documents.units import Unit
+from sixfold.translation.documents.xml_texts import XmlTexts
 
 Parse = Callable[[str, DocumentOptions], list[Unit]]
 
@@ -20,7 +46,7 @@ def _no_structure(_text: str) -> Structure:
     return []
 
 
-def _no_language(text: str, _code: str) -> str:
+def _unfinished(text: str, _code: str) -> str:
     return text
 
 
@@ -28,51 +54,130 @@ class Format(NamedTuple):
     """What is known about a format that is text.
 
     `structure` reads a document with a parser that `parse` does not use, and returns what a translation must keep. It
-    raises UnreadableError for a document that does not have the format. `set_language` writes the code of the target
-    language into a translated document, where the format has a place for it; the structure leaves that place out.
+    raises UnreadableError for a document that does not have the format. `finish` changes a translated document, given
+    the code of the target language: it writes the code where the format has a place for it, and fits what depends on
+    the width of a translation, such as the line under a title. The structure leaves that out.
     `normalise` rewrites a document, before it is parsed, into one of the same meaning that is simpler to parse.
     """
 
     parse: Parse
     suffixes: tuple[str, ...] = ()
     structure: Callable[[str], Structure] = _no_structure
-    set_language: Callable[[str, str], str] = _no_language
+    finish: Callable[[str, str], str] = _unfinished
     normalise: Callable[[str], str] = str
     options: tuple[str, ...] = ()  # the fields of DocumentOptions that `parse` uses
 
 
 class Archive(NamedTuple):
-    """What is known about a format that is a ZIP archive: the formats of its members that have text."""
+    """What is known about a format that is a ZIP archive: the formats of its members that have text.
+
+    `named_texts` reads members, those with text and those whose names `naming` matches, and returns the texts that must
+    stay since something in the archive refers to them.
+    """
 
     title: str  # for messages
     suffixes: tuple[str, ...]
-    required: str  # a member that every such archive has
+    required: str  # a member that every such archive has; * stands for any characters
     members: tuple[tuple[re.Pattern[str], Format], ...]
+    naming: re.Pattern[str] | None = None
+    named_texts: Callable[[Mapping[str, str]], set[str]] = lambda _members: set()
 
     def format_of(self, member: str) -> Format | None:
         """Return the format of a member by its name; None if it has no text."""
         return next((form for pattern, form in self.members if pattern.fullmatch(member)), None)
+
+    def is_read(self, member: str) -> bool:
+        """Return whether a member has text, or names texts."""
+        return self.format_of(member) is not None or (self.naming is not None and bool(self.naming.fullmatch(member)))
 
 
 def _without_options(parse: Callable[[str], list[Unit]]) -> Parse:
     return lambda text, _options: parse(text)
 
 
-_DOCX_MEMBERS = re.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
-_DOCX_PART = Format(_without_options(docx.parse), normalise=docx.preserve_spaces)
+def _texts(elements: XmlTexts) -> Format:
+    return Format(_without_options(elements.parse), (), elements.structure, elements.set_language)
 
+
+_DOCX = Format(_without_options(docx.parse), (), docx.structure, docx.set_language, docx.split_runs)
+_DRAWING = Format(_without_options(drawing.parse), (), drawing.structure, drawing.set_language)
+_XLSX = Format(_without_options(xlsx.parse), (), xlsx.structure)
+_ODT = Format(_without_options(odt.parse), (), odt.structure, odt.set_language)
+_XHTML = Format(_without_options(html.parse), (), epub.page_structure, html.set_language, epub.expand_empty_tags)
+_ODT_MEMBERS = ((re.compile(r"(?:Object [^/]+/)?(?:content|styles)\.xml"), _ODT),)
+
+MAN_SUFFIXES = (".man", *(f".{section}" for section in range(1, 10)))
 FORMATS: Mapping[str, Format | Archive] = {
-    "html": Format(_without_options(html.parse), (".html", ".htm", ".xhtml")),
-    "markdown": Format(_without_options(markdown.parse), (".md", ".markdown")),
-    "srt": Format(_without_options(subtitles.parse), (".srt",)),
-    "vtt": Format(_without_options(subtitles.parse), (".vtt",)),
-    "json": Format(_without_options(json_yaml.parse_json), (".json",)),
-    "yaml": Format(_without_options(json_yaml.parse_yaml), (".yaml", ".yml")),
-    "po": Format(_without_options(po_xliff.parse_po), (".po", ".pot")),
-    "xliff": Format(_without_options(po_xliff.parse_xliff), (".xliff", ".xlf")),
-    "csv": Format(csv_tsv.parse_csv, (".csv",), options=("columns", "header")),
-    "tsv": Format(csv_tsv.parse_tsv, (".tsv",), options=("columns", "header")),
-    "docx": Archive("a DOCX file", (".docx",), docx.MAIN_PART, ((_DOCX_MEMBERS, _DOCX_PART),)),
+    "html": Format(
+        _without_options(html.parse), (".html", ".htm", ".xhtml"), html_structure.structure, html.set_language
+    ),
+    "markdown": Format(_without_options(markdown.parse), (".md", ".markdown"), markdown_structure.structure),
+    "rst": Format(_without_options(rst.parse), (".rst",), rst_structure.structure, rst.fit_titles),
+    "man": Format(_without_options(man.parse), MAN_SUFFIXES, man_structure.structure),
+    "latex": Format(_without_options(latex.parse), (".tex",), latex_structure.structure),
+    "srt": Format(_without_options(subtitles.parse_srt), (".srt",), subtitles.srt_structure),
+    "vtt": Format(_without_options(subtitles.parse_vtt), (".vtt",), subtitles.vtt_structure),
+    "json": Format(json_yaml.parse_json, (".json",), json_yaml_structure.json_structure, options=("keys",)),
+    "yaml": Format(
+        json_yaml.parse_yaml,
+        (".yaml", ".yml"),
+        json_yaml_structure.yaml_structure,
+        json_yaml_structure.set_yaml_language,
+        options=("keys",),
+    ),
+    "po": Format(_without_options(po.parse), (".po", ".pot"), po_structure.structure, po.set_language),
+    "xliff": Format(
+        _without_options(xliff.parse),
+        (".xliff", ".xlf"),
+        xliff_structure.structure,
+        xliff.set_language,
+        xliff.normalise,
+    ),
+    "csv": Format(csv_tsv.parse_csv, (".csv",), csv_tsv.csv_structure, options=("columns", "header")),
+    "tsv": Format(csv_tsv.parse_tsv, (".tsv",), csv_tsv.tsv_structure, options=("columns", "header")),
+    "docx": Archive(
+        "a DOCX file",
+        (".docx", ".docm", ".dotx"),
+        docx.MAIN_PART,
+        (
+            (re.compile(r"word/(?:document|header|footer|footnotes|endnotes|comments|styles)\d*\.xml"), _DOCX),
+            (re.compile(r"word/(?:charts/chart|diagrams/(?:data|drawing))\d*\.xml"), _DRAWING),
+        ),
+    ),
+    "pptx": Archive(
+        "a PPTX file",
+        (".pptx", ".pptm", ".ppsx", ".potx"),
+        pptx.MAIN_PART,
+        (
+            (pptx.DRAWING_PARTS, _DRAWING),
+            (pptx.COMMENT_PARTS, _texts(pptx.COMMENTS)),
+        ),
+    ),
+    "xlsx": Archive(
+        "an XLSX file",
+        (".xlsx", ".xlsm", ".xltx"),
+        xlsx.MAIN_PART,
+        (
+            (re.compile(r"xl/(?:sharedStrings|(?:comments/)?comments?\d*|worksheets/[^/]+)\.xml"), _XLSX),
+            (re.compile(r"xl/(?:charts/chart|drawings/drawing|diagrams/(?:data|drawing))\d*\.xml"), _DRAWING),
+            (re.compile(r"xl/threadedComments/[^/]+\.xml"), _texts(xlsx.THREADED_COMMENTS)),
+        ),
+        re.compile(r"xl/(?:workbook|tables/[^/]+|pivotCache/[^/]+Definition\d*)\.xml"),
+        xlsx.named_texts,
+    ),
+    "odt": Archive("an ODT file", (".odt", ".ott"), odt.MAIN_PART, _ODT_MEMBERS),
+    "odp": Archive("an ODP file", (".odp", ".otp"), odt.MAIN_PART, _ODT_MEMBERS),
+    "ods": Archive("an ODS file", (".ods", ".ots"), odt.MAIN_PART, _ODT_MEMBERS, named_texts=odt.named_texts),
+    "epub": Archive(
+        "an EPUB file",
+        (".epub",),
+        epub.MAIN_PART,
+        (
+            (re.compile(r".*\.(?:xhtml|html|htm)", re.I), _XHTML),
+            (re.compile(r".*\.opf", re.I), _texts(epub.PACKAGE)),
+            (re.compile(r".*\.ncx", re.I), _texts(epub.CONTENTS)),
+        ),
+    ),
 }
 # Formats that are refused by name, and what to do instead.
 REFUSED = {

@@ -86,8 +86,7 @@ def _place_nodes(nodes: Sequence[Node], bounds: Span, unit: Unit, source: _Sourc
     """Set the targets of sibling nodes within the bounds of their parent, then those of their children.
 
     1. Each pair goes to the words aligned with the words inside it; pairs that overlap are moved apart.
-    2. Where all text must be inside pairs, the pairs divide the bounds among themselves.
-    3. A single mark goes to its position, or to the edge of a pair that it would fall into.
+    2. A single mark goes to its position, or to the edge of a pair that it would fall into.
 
     The time is proportional to the words within the bounds and to the nodes: siblings share neither, and pairs are
     nested at most `MAX_DEPTH` deep.
@@ -102,10 +101,6 @@ def _place_nodes(nodes: Sequence[Node], bounds: Span, unit: Unit, source: _Sourc
             start = left.target[1]
             right.target = start, max(start, right.target[1])
             right.is_lost = right.is_lost or right.target[1] <= start
-    if unit.covered and pairs:
-        edges = [bounds[0], *(node.target[0] for node in pairs[1:]), bounds[1]]
-        for node, target in zip(pairs, pairwise(edges), strict=True):
-            node.target = target
     starts = [pair.target[0] for pair in pairs]
     for node in nodes:
         if len(node.marks) == 1:

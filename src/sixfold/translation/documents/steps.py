@@ -72,15 +72,19 @@ def translate_document(
     columns: Sequence[str | int] = (),
     keys: Sequence[str] = (),
     header: bool = False,
+    pivot: bool = False,
+    progress: Progress | None = None,
 ) -> tuple[bytes, Report]:
     """Return a document with its prose translated; the whole document has one direction.
 
     `form`: a key of FORMATS. `columns`: the columns of a table to translate, by name or by number from 1. `keys`:
-    patterns of the keys of JSON or YAML to translate. `header`: translate the header of a table too.
+    patterns of the keys of JSON or YAML to translate. `header`: translate the header of a table too. `pivot`: translate
+    through a third language where no model has the direction. `progress` is called from time to time with the number of
+    sentences that are done and that of all sentences, of the texts that are translated together.
     """
     document = Document.read(data, form, name, DocumentOptions(tuple(columns), tuple(keys), header))
-    request = TranslationRequest(source, target, options or TranslateOptions(), glossary, memory)
-    return translate_read_document(translator, document, request)
+    request = TranslationRequest(source, target, options or TranslateOptions(), glossary, memory, pivot=pivot)
+    return translate_read_document(translator, document, request, progress)
 
 
 def translate_read_document(
@@ -128,15 +132,22 @@ def document_steps(document: Document, request: TranslationRequest) -> DocumentS
             notices[key] = language_notices(unit.text, languages) if has_words(unit.text) else []
             continue
         notices[key] = [*translation.warnings]
-        if translation.text != translation.source:
+        if fault := part_fault(translation.source, translation.text):
+            output.reject(key, fault)
+        elif translation.text != translation.source:
             placed, has_words_inside = place_markup(unit, translation, is_spaced(languages[1]))
-            output.add(key, placed, part_fault(translation.source, translation.text))
             notices[key] += [] if has_words_inside else [LOST_MARKUP]
+            output.add(key, replace(placed, needs_review=bool(notices[key])))
     output.verify()
     again = {key: units[key] for key in output.faulty if units[key].marks or units[key].atoms}
     segments = yield from _translate_segments(again, languages, request)
     for key, translations in segments.items():
-        output.add(key, place_segments(units[key], [translation.text for translation in translations]))
+        texts = [translation.text for translation in translations]
+        placed = place_segments(units[key], texts, is_spaced(languages[1]))
+        if fault := part_fault(text_to_translate(units[key]).text, placed.text):
+            output.reject(key, fault)
+            continue
+        output.add(key, replace(placed, needs_review=True))
         notices[key] = [warning for translation in translations for warning in translation.warnings]
     if segments:
         output.verify()
@@ -163,14 +174,15 @@ class _Output:
             name: None if structure_fault(part, {}, language) else language for name, part in document.parts.items()
         }
 
-    def add(self, key: Key, placed: UnitTranslation, fault: str | None = None) -> None:
-        """Add the translation of a unit, in the place of an earlier one, or the reason why it cannot be written."""
+    def add(self, key: Key, placed: UnitTranslation) -> None:
+        """Add the translation of a unit, in the place of an earlier one."""
         part, index = key
         self.faulty.pop(key, None)
-        if fault is None:
-            self.placed[part][index] = placed
-        else:
-            self.faulty[key] = fault
+        self.placed[part][index] = placed
+
+    def reject(self, key: Key, fault: str) -> None:
+        """Note why the translation of a unit cannot be written."""
+        self.faulty[key] = fault
 
     def verify(self) -> None:
         """Take back the translations that would change the structure of the document."""
@@ -189,7 +201,11 @@ def part_fault(text: str, translation: str) -> str | None:
         return None
     parts = [text[slice(*span)] for span in protected_spans(text)]
     changed = next((part for part in parts if text.count(part) != translation.count(part)), None)
-    return f"{changed} is missing or doubled" if changed else "placeholders are in another order"
+    return (
+        f"{changed} is missing or doubled"
+        if changed
+        else "a placeholder or a control character is new, or placeholders are in another order"
+    )
 
 
 def _translate_units(

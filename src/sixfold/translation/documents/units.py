@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import unescape
 from typing import Literal, NamedTuple
@@ -27,6 +28,14 @@ class UnreadableError(Exception):
         self.message, self.line, self.hint = message, line, hint
 
 
+class Run(NamedTuple):
+    """What is written before and after each text, where a format has no text outside such runs, as DOCX."""
+
+    before: str
+    after: str
+    is_link: bool = False  # so that no text around it may have it
+
+
 class Mark(NamedTuple):
     """Markup without text of its own, such as <b>, </b> or <br>; an opening and a closing mark form a pair."""
 
@@ -34,6 +43,7 @@ class Mark(NamedTuple):
     kind: Kind
     span: Span | None  # in the document
     raw: str = ""  # what is written if it has no span in the document
+    run: Run | None = None  # of an opening mark: the run for text inside the pair, if it has another than around it
 
 
 class Atom(NamedTuple):
@@ -53,8 +63,12 @@ class Unit:
     atoms: tuple[Atom, ...] = ()
     escape: Callable[[str], str] = str
     around: tuple[str, str] = ("", "")  # written before and after the translation
-    covered: bool = False  # all of its text must be inside pairs of marks, as in the runs of DOCX
-    review: tuple[Span, str] | None = None  # for a translation with warnings: what replaces a span outside the unit
+    run: Run | None = None  # for the text outside of pairs that have a run of their own
+    # For a translation with warnings: what replaces a span before the unit, once if units share it, and what is written
+    # around the translation instead of `around`.
+    review: tuple[Span, str] | None = None
+    review_around: tuple[str, str] | None = None
+    layout: Callable[[str], str] = str  # breaks the written translation, with its markup, into lines
     flanking: bool = False  # whether a mark opens or closes depends on the characters beside it, as in Markdown
 
 
@@ -65,6 +79,7 @@ class Piece:
     span: Span
     text: str = ""
     kind: Kind | Literal["text", "atom"] = "text"
+    run: Run | None = None  # that a text stands in, or that an opening mark begins
 
 
 def make_unit(
@@ -79,6 +94,7 @@ def make_unit(
     inner = _trim(pieces) if trims else list(pieces)
     if all(_is_blank(piece) for piece in inner if piece.kind in ("text", "atom")):
         return None
+    inner, run = _pair_runs(inner)
     text = ""
     marks: list[Mark] = []
     atoms: list[Atom] = []
@@ -90,8 +106,8 @@ def make_unit(
             added = re.sub(f"[{SPACE}]+", " ", piece.text) if collapses else piece.text
             text += added.lstrip(" ") if collapses and text.endswith(" ") else added
         else:
-            marks.append(Mark(len(text), kind, piece.span))
-    return Unit((inner[0].span[0], inner[-1].span[1]), text, tuple(marks), tuple(atoms), escape)
+            marks.append(Mark(len(text), kind, piece.span, run=piece.run if kind == "open" else None))
+    return Unit((inner[0].span[0], inner[-1].span[1]), text, tuple(marks), tuple(atoms), escape, run=run)
 
 
 def text_pieces(document: str, span: Span, decode: Callable[[str], str] = str) -> list[Piece]:
@@ -131,6 +147,68 @@ def _trim(pieces: Sequence[Piece]) -> list[Piece]:
         else:
             break
     return list(pieces[start:end])
+
+
+def _pair_runs(pieces: list[Piece]) -> tuple[list[Piece], Run | None]:
+    """Return pieces with pairs of marks around the texts whose runs differ from the run of what they are in.
+
+    The run of a pair of marks, and that of all pieces, is the one that most characters directly inside it have. So if
+    most of a sentence is plain, a pair stands around each bold text, and a footnote may divide the plain text anywhere.
+    """
+    partners = _partners(pieces)
+    runs, outermost = _frequent_runs(pieces, partners)
+    if outermost is None:
+        return pieces, None
+    paired: list[Piece] = []
+    around = [outermost]
+    closing = set(partners.values())
+    inside: Run | None = None  # of the pair around the position, if it is one that is added here
+    for index, piece in enumerate(pieces):
+        run = piece.run if piece.kind == "text" and piece.run != around[-1] else None
+        start = piece.span[0]
+        if run != inside:
+            if inside is not None:
+                paired.append(Piece((start, start), kind="close"))
+            if run is not None:
+                paired.append(Piece((start, start), kind="open", run=run))
+            inside = run
+        if index in runs:  # an opening mark
+            paired.append(Piece(piece.span, kind="open", run=runs[index] if runs[index] != around[-1] else None))
+            around.append(runs[index] or around[-1])
+            continue
+        if index in closing:
+            around.pop()
+        paired.append(piece)
+    if inside is not None:
+        paired.append(Piece((pieces[-1].span[1],) * 2, kind="close"))
+    return paired, outermost
+
+
+def _frequent_runs(pieces: Sequence[Piece], partners: Mapping[int, int]) -> tuple[dict[int, Run | None], Run | None]:
+    """Return the most frequent run directly inside each pair of marks, by the index of its opening piece, and of all.
+
+    A pair without text has none.
+    """
+    counts: dict[int, Counter[Run]] = {-1: Counter(), **{index: Counter() for index in partners}}
+    every: Counter[Run] = Counter()
+    open_indices = [-1]
+    closing = set(partners.values())
+    for index, piece in enumerate(pieces):
+        if index in partners:
+            open_indices.append(index)
+        elif index in closing:
+            open_indices.pop()
+        elif piece.kind == "text" and piece.run is not None:
+            size = len(piece.text.strip())
+            counts[open_indices[-1]][piece.run] += size
+            every[piece.run] += size
+    runs = {index: _most_frequent(count) for index, count in counts.items()}
+    outermost = runs.pop(-1) or _most_frequent(every)
+    return runs, outermost
+
+
+def _most_frequent(counts: Counter[Run]) -> Run | None:
+    return max(counts, key=lambda run: (not run.is_link, counts[run]), default=None)
 
 
 def _is_blank(piece: Piece) -> bool:
