@@ -1,6 +1,7 @@
 """Do two source trees translate alike? All dev sets in both directions, documents of every format, and a server.
 
-    python benchmarks/same_translations.py DATA --old TREE --new TREE [--lines N] [--greedy] [--documents DIR]
+    python benchmarks/same_translations.py DATA --old TREE --new TREE [--model MODEL] [--lines N] [--greedy]
+        [--documents DIR]
 
 Without the shortlist, every translation must be the same, byte for byte. What differs is translated again by both
 trees, every sentence in a batch of its own: if it is the same then, only the batches differ, whose other sentences
@@ -147,7 +148,10 @@ def compare_lines(options: argparse.Namespace, shortlist: bool) -> Iterator[Comp
 def both_trees(options: argparse.Namespace, switches: Sequence[str]) -> Iterator[tuple[TreeWorker, TreeWorker]]:
     """Run both trees until the end of the context."""
     switches = [*switches, *([ONE_BY_ONE] if options.one_by_one else [])]
-    with TreeWorker(options.old, switches) as old, TreeWorker(options.new, switches) as new:
+    with (
+        TreeWorker(options.old, switches, options.model) as old,
+        TreeWorker(options.new, switches, options.model) as new,
+    ):
         yield old, new
 
 
@@ -159,7 +163,7 @@ def find_batch_changes(options: argparse.Namespace, result: Comparison, job: Job
     own = job if job.form else replace(job, lines=sources)
     alone = []
     for root in (options.old, options.new):
-        with TreeWorker(root, (NO_SHORTLIST, ONE_BY_ONE)) as worker:
+        with TreeWorker(root, (NO_SHORTLIST, ONE_BY_ONE), options.model) as worker:
             outcome = worker.translate(own)
             alone.append([document_text(base64.b64decode(outcome.document))] if job.form else outcome.texts)
             result.errors += [outcome.error] if outcome.error else []
@@ -313,6 +317,9 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--old", type=Path, required=True)
     parser.add_argument("--new", type=Path, default=HERE.parent)
+    parser.add_argument(
+        "--model", type=Path, help="for lines and documents in both trees; left out: the one of each tree"
+    )
     parser.add_argument("--lines", type=int, help="of each dev set and direction; left out: all")
     parser.add_argument("--greedy", action="store_const", const=1, default=4, dest="beam", help="a beam of 1, not 4")
     parser.add_argument("--one-by-one", action="store_true", help="decode every sentence in a batch of its own")

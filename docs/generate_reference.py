@@ -1023,6 +1023,7 @@ def parse(text: str) -> list[Any]:
 WARNING_CLASSES = ("Notice", "Fault")
 WARNINGS = {
     "characters": "The text held half a character (a lone surrogate), which was replaced.",
+    "confidence": "The model itself takes the translation for a bad one: its confidence is below 0.15.",
     "copied": "The translation is the same as its source, between two languages that share a script.",
     "cut": "The source ends with a full stop and the translation in the middle of a sentence; or a sentence was"
     " too long for the model and was translated in pieces.",
@@ -1036,11 +1037,14 @@ WARNINGS = {
     "loop": "The translation repeats one to twelve words or characters again and again, or all of it twice.",
     "markup": "A tag lost the words around which it stood, and was put where they would be.",
     "names": "A placeholder, an address or a name such as iPhone is missing. If the source is not in Latin script, any"
-    " name in Latin letters counts.",
-    "numbers": "Numbers differ, or a number of three digits or more is missing.",
+    " name in Latin letters counts. Or a Chinese translation has a name in Latin letters that is not in its source.",
+    "negation": "Of a Chinese and an English sentence, one has a negation and the other has nothing of the kind.",
+    "numbers": "Numbers differ: between Chinese and English by value, with currencies, units, dates and times; between"
+    " other languages by their digits. The translation was decoded again with the right number, without success.",
     "same-language": "The text is already in the target language.",
     "script": "The translation is not in the target's script, or words of the source are left in it.",
     "short": "The translation is less than 0.3 times as long as its source.",
+    "untranslated": "A part of a document stays as it is, because its translation would have damaged the document.",
 }
 STRICT = ("language", "same-language", "direction")
 
