@@ -257,7 +257,9 @@ def compare_servers(options: argparse.Namespace, work: Path) -> Comparison:
     lines = (options.data / "dev" / "wmt17.zh").read_text(encoding="utf-8").split("\n")[:-1]
     numbered = spread(lines, options.server_lines)
     result = Comparison("server", "wmt17.zh", len(numbered))
-    (work / "serve.toml").write_text(f"cache = 0\ndeadline = 600\nbeam = {options.beam}\n", encoding="utf-8")
+    models = f"models = [{json.dumps(str(options.model.resolve()))}]\n" if options.model else ""
+    settings = f"cache = 0\ndeadline = 600\nbeam = {options.beam}\n{models}"
+    (work / "serve.toml").write_text(settings, encoding="utf-8")
     translations = []
     for label, root in (("old", options.old), ("new", options.new)):
         tree = Tree(label, root, work)
@@ -317,9 +319,7 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--old", type=Path, required=True)
     parser.add_argument("--new", type=Path, default=HERE.parent)
-    parser.add_argument(
-        "--model", type=Path, help="for lines and documents in both trees; left out: the one of each tree"
-    )
+    parser.add_argument("--model", type=Path, help="for both trees; left out: the one of each tree")
     parser.add_argument("--lines", type=int, help="of each dev set and direction; left out: all")
     parser.add_argument("--greedy", action="store_const", const=1, default=4, dest="beam", help="a beam of 1, not 4")
     parser.add_argument("--one-by-one", action="store_true", help="decode every sentence in a batch of its own")

@@ -140,8 +140,8 @@ def test_an_attention_function_and_position_vectors_are_used_in_place_of_the_mod
 
 
 REWRITES = re.compile(
-    r"\.forward = |\.compatibility = |\.position = |\.register_forward|\.register_module|\.add_module|setattr\("
-    r"|(?<!torch)(?<!\bre)\.compile\("
+    r"\.forward = |\.compatibility = |(?<!self)\.position = |\.register_forward|\.register_module|\.add_module"
+    r"|setattr\(|(?<!torch)(?<!\bre)\.compile\("
 )
 
 

@@ -128,7 +128,7 @@ def test_a_document_has_the_limit_of_characters_that_texts_have(models):
         for name, value in (
             ("a.txt", "我" * 101),
             ("a.html", f"<p>{'我' * 101}</p>"),
-            ("a.srt", f"1 --> 2\n{'我' * 101}"),
+            ("a.srt", f"1\n00:00:01,000 --> 00:00:02,000\n{'我' * 101}"),
         ):
             response = post_document(client, value, name)
             assert (response.status_code, response.json()["error"]) == (

@@ -71,7 +71,8 @@ def check_shards(options: CommandOptions, shards: Sequence[Path], workers: str |
                 "translate it by itself, or add --format text to translate its lines",
             )
         if not shard.is_file():
-            raise DataError(f"{shard}: expected a regular file; got something else", "name a file")
+            kind = "a folder" if shard.is_dir() else "something else"
+            raise DataError(f"{shard}: expected a regular file; got {kind}", "name the files in it")
         with shard.open("rb") as file:
             check_utf8(file.read(SAMPLE_BYTES), str(shard))
     return options.output

@@ -48,6 +48,20 @@ class _Paragraph:
     paths: list[str] = field(default_factory=list)  # of the elements around the position, from the paragraph on
     names: list[str] = field(default_factory=list)
     look: list[str] = field(default_factory=list)  # the properties of the current run
+    _shown_look: str | None = None
+
+    def shown_look(self) -> str:
+        """Return the properties of the current run as one short text, which is made once for all its texts."""
+        if self._shown_look is None:
+            self._shown_look = _short("".join(self.look))
+        return self._shown_look
+
+    def add_to_look(self, tag: str) -> None:
+        self.look.append(tag)
+        self._shown_look = None
+
+    def end_run(self) -> None:
+        self.look, self._shown_look = [], None
 
 
 def office_structure(text: str, rules: OfficeRules, prefixes: dict[str, str] | None = None) -> Structure:
@@ -87,7 +101,8 @@ class _Reader:
             paragraph.items.block(tag)
         elif self.look_depth or (name in rules.looks and paragraph.names[-1] in rules.runs):
             self.look_depth += 1
-            paragraph.look += [tag] if self.look_depth > 1 or shown else []
+            if self.look_depth > 1 or shown:
+                paragraph.add_to_look(tag)
             return
         elif name in rules.runs:
             if not rules.runs.isdisjoint(paragraph.names):
@@ -95,7 +110,7 @@ class _Reader:
         elif name in rules.characters or (name in rules.texts and rules.runs):
             self._add_look(paragraph)
         else:
-            look = f" {''.join(paragraph.look)}" if paragraph.names[-1] in rules.runs else ""
+            look = f" {paragraph.shown_look()}" if paragraph.names[-1] in rules.runs else ""
             paragraph.items.inside(_short(f"{paragraph.paths[-1]}{tag}{look}{self._order(name, values)}"))
         outer = paragraph.paths[-1] if paragraph.paths else ""
         is_part_of_path = paragraph.paths and name not in rules.runs
@@ -116,7 +131,7 @@ class _Reader:
 
     def _add_look(self, paragraph: _Paragraph) -> None:
         inside = next((name for name in reversed(paragraph.names) if name not in self.rules.texts), "")
-        paragraph.looks[_short(f"text in <{inside}> {''.join(paragraph.look)}")] = None
+        paragraph.looks[_short(f"text in <{inside}> {paragraph.shown_look()}")] = None
 
     def end(self, own_name: str) -> None:
         if self.skipped:
@@ -131,7 +146,7 @@ class _Reader:
         paragraph.names.pop()
         paragraph.paths.pop()
         if name in self.rules.runs:
-            paragraph.look = []
+            paragraph.end_run()
         if name in self.rules.paragraphs:
             self.paragraphs.pop()
             for look in paragraph.looks:
