@@ -17,7 +17,9 @@ BEGIN, END = "<!-- tree: written by docs/module_tree.py -->\n```\n", "```\n<!-- 
 # Folders in the order of the data, from text to a person; every folder must be named here.
 ORDER = (
     "text", "data", "audit", "tasks", "model", "decoding", "engines", "interop", "training", "translation",
-    "translation/documents", "translation/bulk", "evaluation", "reports", "explorer", "serving", "cli",
+    "translation/documents", "translation/documents/office", "translation/documents/markup",
+    "translation/documents/catalogues", "translation/documents/data", "translation/bulk", "evaluation", "reports",
+    "explorer", "serving", "cli",
 )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from sixfold.text.chinese import chinese_variant
 from sixfold.text.languages import guess_language
 from sixfold.text.sentences import cut_to_fit, split_sentences
 from sixfold.translation.documents.formats import FORMATS
-from sixfold.translation.documents.markdown import _escape as escape_markdown
+from sixfold.translation.documents.markup.markdown import _escape as escape_markdown
 from sixfold.translation.documents.steps import translate_document
 from sixfold.translation.glossary import Glossary, Term
 from sixfold.translation.guard import find_faults

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sixfold.errors import DataError, RequestError
-from sixfold.translation.documents import archive
 from sixfold.translation.documents.formats import FORMATS, Archive, Format, check_options
+from sixfold.translation.documents.office import archive
 from sixfold.translation.documents.options import NO_OPTIONS, DocumentOptions
 from sixfold.translation.documents.placement import UnitTranslation
 from sixfold.translation.documents.structure import Structure

@@ -8,32 +8,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sixfold.errors import RequestError
-from sixfold.translation.documents import (
-    csv_tsv,
-    docx,
-    drawing,
-    epub,
+from sixfold.translation.documents.catalogues import po, po_structure, xliff, xliff_structure
+from sixfold.translation.documents.data import csv_tsv, json_yaml, json_yaml_structure, subtitles
+from sixfold.translation.documents.markup import (
     html,
     html_structure,
-    json_yaml,
-    json_yaml_structure,
     latex,
     latex_structure,
     man,
     man_structure,
     markdown,
     markdown_structure,
-    odt,
-    po,
-    po_structure,
-    pptx,
     rst,
     rst_structure,
-    subtitles,
-    xliff,
-    xliff_structure,
-    xlsx,
 )
+from sixfold.translation.documents.office import docx, drawing, epub, odt, pptx, xlsx
 from sixfold.translation.documents.options import FLAGS, DocumentOptions
 from sixfold.translation.documents.structure import Structure
 from sixfold.translation.documents.units import Unit

@@ -1,0 +1,1 @@
+"""Catalogues of messages for programs: PO and XLIFF."""

@@ -1,0 +1,1 @@
+"""Data with texts in it: JSON, YAML, CSV and subtitles."""
