@@ -43,7 +43,7 @@ class _Reader:
         self.line = 0
         self.keyword = ""  # of the strings that are read
         self.flags = ""  # of the message that follows
-        self.message: dict[str, str] = {}  # the strings of the current message, by keyword
+        self.strings_of: dict[str, list[str]] = {}  # the strings of the current message, by keyword
 
     def read(self, text: str) -> Structure:
         for self.line, raw_line in enumerate(text.split("\n"), start=1):
@@ -59,7 +59,7 @@ class _Reader:
         return self.builder.build()
 
     def comment(self, line: str) -> None:
-        if any(keyword.startswith("msgstr") for keyword in self.message):
+        if any(keyword.startswith("msgstr") for keyword in self.strings_of):
             self.end_message()
         if line.startswith("#,"):  # a translation with warnings becomes fuzzy
             self.flags += line
@@ -73,15 +73,15 @@ class _Reader:
         name = keyword.partition("[")[0]
         if name not in ("domain", "msgctxt", "msgid", "msgid_plural", "msgstr"):
             self.fail(f"expected msgid, msgstr or a comment; got {keyword[:40]!r}")
-        has_translation = any(each.startswith("msgstr") for each in self.message)
-        if name in ("domain", "msgctxt") or (name == "msgid" and (has_translation or "msgid" in self.message)):
+        has_translation = any(each.startswith("msgstr") for each in self.strings_of)
+        if name in ("domain", "msgctxt") or (name == "msgid" and (has_translation or "msgid" in self.strings_of)):
             self.end_message()
-        if name in ("msgid_plural", "msgstr") and "msgid" not in self.message:
+        if name in ("msgid_plural", "msgstr") and "msgid" not in self.strings_of:
             self.fail(f"expected a msgid before {keyword}")
-        if keyword in self.message:
+        if keyword in self.strings_of:
             self.fail(f"expected one {keyword} in a message; got another")
         self.keyword = keyword
-        self.message[keyword] = ""
+        self.strings_of[keyword] = []
         self.strings(line[len(keyword) :].strip())
 
     def strings(self, line: str) -> None:
@@ -100,14 +100,16 @@ class _Reader:
                 continue
             elif not is_inside and char not in " \t":
                 self.fail(f"expected a string in quotation marks; got {char!r}")
-            content += char if is_inside else ""
+            if is_inside:
+                content.append(char)
         if is_inside:
             self.fail('expected " at the end of the string')
-        self.message[self.keyword] += "".join(content)
+        self.strings_of[self.keyword] += content
 
     def end_message(self) -> None:
         """Add the current message to the structure. The language of the header and new translations are left out."""
-        message, self.message, self.keyword = self.message, {}, ""
+        message = {keyword: "".join(strings) for keyword, strings in self.strings_of.items()}
+        self.strings_of, self.keyword = {}, ""
         if "domain" in message:
             self.builder.block(f"domain {message['domain']}")
         if not message or message.keys() <= {"domain"}:
