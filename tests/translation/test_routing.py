@@ -286,13 +286,20 @@ def test_sentences_are_streamed_with_their_white_space_one_by_one(models):
             decoded.extend(sources) or decode(sources, *more)
         )
         options, glossary = TranslateOptions(beam=2), Glossary((Term("猫", "dogs"),))
+
+        def whole(sentence):
+            return translator.translate(sentence, "zh", "en", options, glossary).text
+
         stream = translator.stream_sentences("  我爱猫。我看狗。\n\n12\n你！ \n", "zh", "en", options, glossary)
-        assert next(stream) == ("  I love dogs.", 1, 3, None)
+        first = next(stream)
+        assert first[:3] == (f"  {whole('我爱猫。')}", 1, 3)
+        assert first.translation is None
         before = len(decoded)
         rest = list(stream)
         assert len(decoded) > before  # later sentences were not decoded before the first part came
-        assert [each[:3] for each in rest] == [(" I watch dogs.\n", 2, 3), ("\n12\nyou! \n", 3, 3), ("", 3, 3)]
-        assert rest[-1].translation.text == "  I love dogs. I watch dogs.\n\n12\nyou! \n"
+        second, third = f" {whole('我看狗。')}\n", f"\n12\n{whole('你！')} \n"
+        assert [each[:3] for each in rest] == [(second, 2, 3), (third, 3, 3), ("", 3, 3)]
+        assert rest[-1].translation.text == f"{first.text}{second}{third}"
         for text in ("", " \n", "12"):
             assert "".join(part.text for part in translator.stream_sentences(text)) == text
         with pytest.raises(RequestError, match="expected a string"):
