@@ -69,7 +69,7 @@ class HostileEngine:
         for source, prefix in zip(sources, prefixes or [()] * len(sources), strict=True):
             chance = random.Random(f"{self.seed} {source} {search.n_best} {search.banned[:1]}")
             text = self.tokenizer.decode([token for token in source if token != self.config.eos])
-            limit = min(search.max_target_length(len(source)), self.config.max_length - 1)
+            limit = min(search.max_target_length(len(source), len(prefix)), self.config.max_length - 1)
             hypotheses = []
             for rank in range(search.n_best):
                 ids = [

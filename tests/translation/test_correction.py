@@ -2,6 +2,7 @@
 
 from sixfold.decoding.options import Hypothesis
 from sixfold.translation.correction import MAX_LOSS, correct_numbers
+from sixfold.translation.joint_search import search_jointly
 from sixfold.translation.options import TranslateOptions
 
 
@@ -32,7 +33,8 @@ class Letters:
 
 def corrected(direction, source, translation, is_allowed=lambda _: True):
     first = Hypothesis(direction.encode_target(translation), -0.1)
-    found = correct_numbers(direction, source, range(9), first, TranslateOptions(), is_allowed)
+    steps = correct_numbers(direction, source, range(9), first, TranslateOptions(), is_allowed)
+    ((found, _),) = search_jointly(direction, [steps])
     return found and direction.decode_target(found.tokens)
 
 

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from sixfold.decoding.options import Hypothesis, SearchOptions
+from sixfold.translation.joint_search import search_jointly
 from sixfold.translation.searches import search_in_order
 
 
@@ -42,12 +43,10 @@ def test_tokens_and_links_have_spans_in_the_texts_with_the_parts(translator):
 
 
 class Scripted:
-    """A direction and its engine: it writes all tokens that are not banned, in falling order, after the prefix."""
-
-    max_target_tokens = 50
+    """An engine that writes all tokens that are not banned, in falling order, after the prefix."""
 
     def __init__(self, missing=()):
-        self.engine, self.missing = self, set(missing)
+        self.missing = set(missing)
 
     def decode(self, _sources, options, prefixes=None):
         prefix = prefixes[0] if prefixes else []
@@ -56,9 +55,11 @@ class Scripted:
 
 
 def test_tokens_are_written_in_a_given_order():
-    hypothesis = search_in_order(Scripted(), [1, 2], [7, 9, 8], [], SearchOptions())
+    ((hypothesis, _),) = search_jointly(Scripted(), [search_in_order([1, 2], [7, 9, 8], [], SearchOptions())])
     assert [token for token in hypothesis.tokens if token != 3] == [7, 9, 8]
 
 
 def test_an_order_that_the_model_cannot_write_is_given_up():
-    assert search_in_order(Scripted(missing=[9]), [1, 2], [7, 9, 8], [], SearchOptions()) is None
+    steps = search_in_order([1, 2], [7, 9, 8], [], SearchOptions())
+    ((hypothesis, _),) = search_jointly(Scripted(missing=[9]), [steps])
+    assert hypothesis is None

@@ -35,7 +35,9 @@ class SearchOptions:
     length_penalty: float = 1.0
     min_length: int = 1
     max_length: int = 256
-    max_ratio: float = 0.0  # at most this many target tokens for each source token, plus 10; 0: no such limit
+    max_ratio: float = (
+        0.0  # at most this many target tokens for each source token, plus 10 and those of a prefix; 0: any
+    )
     no_repeat: int = 0  # no n-gram of this size is written twice; 0: no such rule
     ignore_shortlist: bool = False  # consider the whole vocabulary, even if the model has a shortlist
     banned: tuple[int, ...] = ()  # tokens that are never written
@@ -57,9 +59,11 @@ class SearchOptions:
         """The number of finished hypotheses that ends a search with patience. Halves round up, as in CTranslate2."""
         return max(self.n_best, math.floor(self.beam * self.patience + 0.5))
 
-    def max_target_length(self, source_length: int) -> int:
-        """Return the largest number of target tokens for a source of this many tokens."""
-        return min(self.max_length, int(self.max_ratio * source_length) + 10) if self.max_ratio else self.max_length
+    def max_target_length(self, source_length: int, prefix_length: int = 0) -> int:
+        """Return the largest number of target tokens for a source of this many tokens, a prefix included."""
+        if not self.max_ratio:
+            return self.max_length
+        return min(self.max_length, int(self.max_ratio * source_length) + 10 + prefix_length)
 
     def normalised_score(self, total: float, length: int) -> float:
         """Return the score of a target from the sum of its log-probabilities and its length with <eos>."""

@@ -79,10 +79,10 @@ class CpuEngine:
         pending = [(batch, self._start_batch(batch, sources, options, prefixes)) for batch in batches]
         results: list[list[Hypothesis]] = [[] for _ in sources]
         for batch, futures in pending:
-            batch_limit = self._limit([sources[index] for index in batch], options)
+            batch_limit = self._limit(batch, sources, options, prefixes)
             for index, future in zip(batch, futures, strict=True):
                 results[index] = self._hypotheses(future.result())
-                limit = self._limit([sources[index]], options)
+                limit = self._limit([index], sources, options, prefixes)
                 if limit < batch_limit and max(len(each.tokens) for each in results[index]) >= limit:
                     # It is longer than its own limit: CTranslate2 has one limit for a batch. Decode it alone.
                     (future,) = self._start_batch([index], sources, options, prefixes)
@@ -95,7 +95,7 @@ class CpuEngine:
         """Start to decode the sources with these indices. Return a future for each of them."""
         settings: dict[str, Any] = self._search_settings(options) | {"asynchronous": True}
         batch_sources = [sources[index] for index in batch]
-        limit = self._limit(batch_sources, options)
+        limit = self._limit(batch, sources, options, prefixes)
         limits = {"min": min(options.min_length, limit), "max": limit}
         if self.config.kind != "encoder-decoder":
             settings |= {f"{end}_length": value for end, value in limits.items()} | {"include_prompt_in_result": False}
@@ -112,7 +112,7 @@ class CpuEngine:
         """Return a target for each of the likeliest next tokens, as `Engine.alternatives` describes."""
         check_kind(self.config, "alternatives")
         check_search(self.config, [source], options, [prefix])
-        limit = self._limit([source], options)
+        limit = self._limit([0], [source], options, [prefix])
         if len(prefix) >= limit:
             return []
         never = (*options.banned, self.config.pad, self.config.bos, self.config.unk)
@@ -175,12 +175,19 @@ class CpuEngine:
         """Return the tokens of each text as the strings of `vocabulary`."""
         return [[self._names[token] for token in text] for text in texts]
 
-    def _limit(self, sources: Sequence[Ids], options: SearchOptions) -> int:
-        """Return the largest number of target tokens. Only rotary positions allow more than `model.max_length`."""
-        longest = max(map(len, sources))
-        limit = options.max_target_length(longest)
+    def _limit(
+        self, batch: Sequence[int], sources: Sequence[Ids], options: SearchOptions, prefixes: Sequence[Ids] | None
+    ) -> int:
+        """Return the largest number of target tokens of a batch.
+
+        Only rotary positions allow more than `model.max_length`.
+        """
+        limit = max(
+            options.max_target_length(len(sources[index]), len(prefixes[index]) if prefixes else 0) for index in batch
+        )
         if self.config.positions == "rotary":
             return limit
+        longest = max(len(sources[index]) for index in batch)
         return max(1, min(limit, self.config.max_length - (longest if self.config.kind == "decoder" else 0)))
 
     def _hypotheses(self, result: Any) -> list[Hypothesis]:

@@ -130,11 +130,12 @@ class GpuEngine:
     def alternatives(self, source: Ids, prefix: Ids, options: SearchOptions) -> list[Hypothesis]:
         """Return a target for each of the likeliest next tokens, as `Engine.alternatives` describes."""
         check_search(self.config, [source], options, [prefix])
-        limit = self._limit(source, options)
+        limit = self._limit(source, options, prefix)
         if len(prefix) >= limit:
             return []
         config = self.config
-        options = replace(options, banned=(*options.banned, config.pad, config.bos, config.unk))
+        never = (*options.banned, config.pad, config.bos, config.unk)
+        options = replace(options, banned=never, max_length=limit, max_ratio=0.0)
         with self._exclusive():
             history = torch.tensor([list(prefix)], dtype=torch.long, device=self.device)
             logits = self._logits(source, prefix)[-1:]
@@ -186,15 +187,15 @@ class GpuEngine:
         """Decode one source with the reference search, which supports constraints."""
         constraints = [force_prefix([prefix], self._constraints(options))]
         tokens = torch.tensor([list(source)], device=self.device)
-        options = replace(options, max_length=self._limit(source, options))
+        options = replace(options, max_length=self._limit(source, options, prefix))
         stepper = translation_stepper(self.model, tokens, None, options.max_length, self.execution)
         start = torch.tensor([self.config.bos], device=self.device)
         (hypotheses,) = beam_search(stepper, start, self.config.eos, options, constraints)
         return hypotheses
 
-    def _limit(self, source: Ids, options: SearchOptions) -> int:
+    def _limit(self, source: Ids, options: SearchOptions, prefix: Ids = ()) -> int:
         """Return the largest number of target tokens. Only rotary positions allow more than `model.max_length`."""
-        limit = options.max_target_length(len(source))
+        limit = options.max_target_length(len(source), len(prefix))
         return limit if self.config.positions == "rotary" else min(limit, self.config.max_length)
 
     def _decoder(self, count: int, source_capacity: int, capacity: int, options: SearchOptions) -> BatchDecoder:

@@ -18,8 +18,8 @@ from sixfold.text.sentences import is_spaced
 from sixfold.translation.direction import Direction
 from sixfold.translation.glossary import Term, apply_terms
 from sixfold.translation.guard import Fault, find_faults, number_difference
+from sixfold.translation.joint_search import Steps, score, search
 from sixfold.translation.options import TranslateOptions
-from sixfold.translation.searches import allow_prefix, score_targets
 
 MAX_ROUNDS = 3  # wrong numbers of one sentence that are corrected
 MAX_CONTINUATIONS = 4  # the hypotheses of each continuation
@@ -29,19 +29,19 @@ MAX_LOSS = 2.0  # mean log-probability of a token that a correction may cost, ch
 def correct_numbers(
     direction: Direction, sentence: str, ids: Sequence[int], first: Hypothesis, options: TranslateOptions,
     is_allowed: Callable[[Hypothesis], bool],
-) -> Hypothesis | None:  # fmt: skip
+) -> Steps[Hypothesis | None]:  # fmt: skip
     """Return a translation with the numbers of its sentence and without any other fault, or None if none is found."""
-    search = options.search(direction.max_target_tokens)
-    search = replace(search, beam=max(MAX_CONTINUATIONS, search.beam), n_best=MAX_CONTINUATIONS, ignore_shortlist=True)
+    wide = options.search(direction.max_target_tokens)
+    wide = replace(wide, beam=max(MAX_CONTINUATIONS, wide.beam), n_best=MAX_CONTINUATIONS, ignore_shortlist=True)
     best = first
     for _ in range(MAX_ROUNDS):
-        targets = _corrections(direction, sentence, ids, best, options, search)
+        targets = yield from _corrections(direction, sentence, ids, best, options, wide)
         if not targets:
             return None
-        scores = score_targets(direction, ids, [first.tokens, *targets])
+        scores = yield from score(direction.encoder_input(ids), [first.tokens, *targets])
         lowest = scores[0] - MAX_LOSS
         ranked = sorted(zip(scores[1:], targets, strict=True), key=lambda pair: -pair[0])
-        hypotheses = [Hypothesis(tokens, score) for score, tokens in ranked if score >= lowest]
+        hypotheses = [Hypothesis(tokens, mean) for mean, tokens in ranked if mean >= lowest]
         hypotheses = [one for one in hypotheses if is_allowed(one)]
         if not hypotheses:
             return None
@@ -58,8 +58,8 @@ def _faults(direction: Direction, sentence: str, hypothesis: Hypothesis) -> list
 
 def _corrections(
     direction: Direction, sentence: str, ids: Sequence[int], best: Hypothesis, options: TranslateOptions,
-    search: SearchOptions,
-) -> list[list[int]]:  # fmt: skip
+    wide: SearchOptions,
+) -> Steps[list[list[int]]]:  # fmt: skip
     """Return the tokens of translations in which one missing quantity stands in the place of a wrong one."""
     translation = direction.decode_target(best.tokens)
     difference = number_difference(sentence, translation, direction.languages)
@@ -71,7 +71,9 @@ def _corrections(
     if wrong is None:
         source = sentence[slice(*missing.span)]
         terms = [((missing.span), Term(source, form)) for form in forms[:1]]
-        hypothesis, unused = apply_terms(direction, sentence, ids, best, terms, options) if terms else (best, terms)
+        if not terms:
+            return []
+        hypothesis, unused = yield from apply_terms(direction, sentence, ids, best, terms, options)
         return [] if unused else [hypothesis.tokens]
     source_tokens = direction.encoder_input(ids)
     targets: list[list[int]] = []
@@ -79,8 +81,7 @@ def _corrections(
         before, after = _around(translation, wrong, form, is_spaced(direction.languages[1]))
         targets.append(direction.encode_target(f"{before}{after}"))
         prefix = direction.encode_target(before)
-        limits = allow_prefix(search, [source_tokens], prefix)
-        (hypotheses,) = direction.engine.decode([source_tokens], limits, [prefix])
+        hypotheses = yield from search(source_tokens, wide, prefix)
         targets += [hypothesis.tokens for hypothesis in hypotheses]
     return [list(tokens) for tokens in dict.fromkeys(map(tuple, targets)) if len(tokens) <= direction.max_target_tokens]
 

@@ -23,9 +23,9 @@ from sixfold.text.sentences import is_spaced
 from sixfold.translation.direction import Direction
 from sixfold.translation.documents.units import Span
 from sixfold.translation.explain import group_into_words, piece_spans
+from sixfold.translation.joint_search import Steps, align, score, search
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.pair_files import Pair, is_reversed, read_pairs, swap_sides
-from sixfold.translation.searches import allow_prefix, score_targets
 
 MAX_POSITIONS = 4  # positions in a translation that are tried for a term
 REPETITION_PENALTY = 5.0  # log-probability, for a translation with both the term and the word that it should replace
@@ -160,7 +160,7 @@ def apply_terms(
     best: Hypothesis,
     terms: Sequence[tuple[Span, Term]],
     options: TranslateOptions,
-) -> tuple[Hypothesis, list[Term]]:
+) -> Steps[tuple[Hypothesis, list[Term]]]:
     """Return a translation of a sentence with the terms in it, and the terms that could not be used."""
     target = direction.languages[1]
     fixed_end = 0  # the end of the last term that was put in; the translation does not change before it
@@ -173,11 +173,12 @@ def apply_terms(
         if not missing:
             break
         # From left to right in the translation, since everything after the term is decoded again.
-        positions = _term_positions(direction, sentence, best, missing, fixed_end)
+        positions = yield from _term_positions(direction, sentence, best, missing, fixed_end)
         term = min(positions, key=lambda term: positions[term][0])
+        hypotheses = yield from _decode_with_term(direction, ids, best, term, positions[term][:MAX_POSITIONS], options)
         with_term = [
             hypothesis
-            for hypothesis in _decode_with_term(direction, ids, best, term, positions[term][:MAX_POSITIONS], options)
+            for hypothesis in hypotheses
             if has_term(direction.decode_target(hypothesis.tokens)[fixed_end:], term, target)
         ]
         if not with_term:
@@ -198,7 +199,7 @@ def _decode_with_term(
     term: Term,
     positions: Sequence[Span],
     options: TranslateOptions,
-) -> list[Hypothesis]:
+) -> Steps[list[Hypothesis]]:
     """Return translations with the term at one of some positions, the likeliest first."""
     translation = direction.decode_target(best.tokens)
     spaced = is_spaced(direction.languages[1])
@@ -209,10 +210,10 @@ def _decode_with_term(
         prefixes.append(direction.encode_target(f"{before}{space}{term.target}"))
     source = direction.encoder_input(ids)
     beam = max(MAX_POSITIONS, options.beam)
-    search = replace(options, beam=beam, n_best=MAX_POSITIONS).search(direction.max_target_tokens)
+    wide = replace(options, beam=beam, n_best=MAX_POSITIONS).search(direction.max_target_tokens)
     targets = []
     for prefix in dict.fromkeys(map(tuple, prefixes)):
-        (hypotheses,) = direction.engine.decode([source], allow_prefix(search, [source], prefix), [list(prefix)])
+        hypotheses = yield from search(source, wide, prefix)
         # In some of them the term is only the beginning of a word.
         written = [direction.decode_target(hypothesis.tokens) for hypothesis in hypotheses]
         undoubled = [without_doubled_ending(text, term.target, spaced) for text in written]
@@ -221,13 +222,13 @@ def _decode_with_term(
             for hypothesis, before, after in zip(hypotheses, written, undoubled, strict=True)
         ]
     targets = [list(tokens) for tokens in dict.fromkeys(map(tuple, targets))]
-    scores = score_targets(direction, ids, targets)
+    scores = yield from score(source, targets)
     # Ranked by the sum: the mean would favour translations with both the term and the word that it should replace.
     replaced = translation[slice(*positions[0])]
     totals = [
-        score * (len(tokens) + 1)
+        mean * (len(tokens) + 1)
         - (REPETITION_PENALTY if replaced in direction.decode_target(tokens).replace(term.target, "") else 0.0)
-        for score, tokens in zip(scores, targets, strict=True)
+        for mean, tokens in zip(scores, targets, strict=True)
     ]
     order = sorted(range(len(targets)), key=lambda index: -totals[index])
     return [Hypothesis(targets[index], scores[index]) for index in order]
@@ -275,7 +276,7 @@ def _without_beginning(before: str, term: str, spaced: bool) -> str:
 
 def _term_positions(
     direction: Direction, sentence: str, best: Hypothesis, terms: Sequence[tuple[Span, Term]], start: int
-) -> dict[Term, list[Span]]:
+) -> Steps[dict[Term, list[Span]]]:
     """Return the words of a translation, from `start` on, that each term may replace, the best first.
 
     They are ranked by their attention to the source of the term.
@@ -288,7 +289,7 @@ def _term_positions(
     ]
     if not words or not encoding.ids:
         return {term: [(len(translation), len(translation))] for _, term in terms}
-    (attention,) = direction.engine.align([direction.encoder_input(encoding.ids)], [best.tokens])
+    attention = yield from align(direction.encoder_input(encoding.ids), best.tokens)
     attention = attention[:, len(direction.tag) : len(direction.tag) + len(encoding.ids)]
     positions = {}
     for span, term in terms:

@@ -19,6 +19,7 @@ from sixfold.text.numbers import numbers, numbers_differ
 from sixfold.text.quantities import Difference, Quantity, find_difference
 from sixfold.translation.direction import Direction
 from sixfold.translation.documents.units import NO_CHARACTER, Span
+from sixfold.translation.joint_search import Steps, search
 from sixfold.translation.protection import protected_spans, remove_protected
 from sixfold.translation.string_search import find_strings
 
@@ -299,11 +300,11 @@ def _has_name(translation: str, name: str) -> bool:
 
 
 def search_without_faults(
-    direction: Direction, sentence: str, ids: Sequence[int], faults: Sequence[Fault], search: SearchOptions
-) -> list[Hypothesis]:
+    direction: Direction, sentence: str, ids: Sequence[int], faults: Sequence[Fault], options: SearchOptions
+) -> Steps[list[Hypothesis]]:
     """Search again with constraints against the faults, and return the hypotheses, those with fewest faults first."""
     kinds = {fault.kind for fault in faults}
-    retry = replace(search, beam=max(RETRY_BEAM, search.beam), n_best=RETRY_BEAM, ignore_shortlist=True)
+    retry = replace(options, beam=max(RETRY_BEAM, options.beam), n_best=RETRY_BEAM, ignore_shortlist=True)
     if "loop" in kinds or "long" in kinds:
         retry = replace(retry, no_repeat=4)
     if "damaged" in kinds:
@@ -314,7 +315,8 @@ def search_without_faults(
     def count_faults(hypothesis: Hypothesis) -> int:
         return len(find_faults(sentence, direction.decode_target(hypothesis.tokens), direction.languages))
 
-    (hypotheses,) = direction.engine.decode([direction.encoder_input(ids)], retry)
+    source = direction.encoder_input(ids)
+    hypotheses = yield from search(source, retry)
     if retry.no_repeat and all(map(count_faults, hypotheses)):  # a word of one token loops without any run of four
-        hypotheses += direction.engine.decode([direction.encoder_input(ids)], replace(retry, no_repeat=2))[0]
+        hypotheses = [*hypotheses, *(yield from search(source, replace(retry, no_repeat=2)))]
     return sorted(hypotheses, key=count_faults)

@@ -26,12 +26,13 @@ from sixfold.translation.explain import TranslatedSentence, explain, join_detail
 from sixfold.translation.glossary import apply_terms, has_term
 from sixfold.translation.guard import Fault, find_faults, search_without_faults
 from sixfold.translation.insertion import Insertion, insert_parts
+from sixfold.translation.joint_search import Steps, search, search_jointly
 from sixfold.translation.memory import TranslationMemory
 from sixfold.translation.prepare import Layout, SourceSentence, split_texts
 from sixfold.translation.protection import Edit, apply_edits, move_span
 from sixfold.translation.request import DecodeOptions, TranslationRequest
 from sixfold.translation.result import Alternative, Details, Match, Notice, Sentence, Translation
-from sixfold.translation.searches import allow_prefix, best_hypotheses, combine_hypotheses, search_in_order
+from sixfold.translation.searches import best_hypotheses, combine_hypotheses, search_in_order
 
 WIDE_BEAM = 8  # of the second search for a sentence whose translation lacks parts that must be copied
 
@@ -107,20 +108,14 @@ def decode(direction: Direction, sentences: Sequence[SourceSentence], options: D
     """Return the result of each sentence. A sentence that occurs several times is decoded once.
 
     1. All sentences are searched for together, those with the same prefix at a time.
-    2. A sentence whose best hypothesis lacks parts that must be copied is searched for again; if they are still
-       lacking, they are inserted where their neighbours are aligned.
-    3. A sentence whose best hypothesis has faults is searched for again.
-    4. Terms of the glossary that are missing in its translation are put in.
-    5. With `options.details`, tokens and alignment are computed, for all sentences together.
+    2. Each sentence is checked by `_check`, which may search again. Sentences that search again do so together.
+    3. With `options.details`, tokens and alignment are computed, for all sentences together.
     """
     distinct = [sentence for sentence in dict.fromkeys(sentences) if sentence.memory_translation is None]
     results: dict[SourceSentence, SentenceResult] = {}
-    for result in _search(direction, distinct, options):
-        start = time.perf_counter()
-        copied = copy_parts(direction, result, options)
-        checked = _apply_glossary(direction, _retry_faulty(direction, copied, options), options)
-        elapsed = 1000 * (time.perf_counter() - start)
-        results[result.sentence] = replace(checked, milliseconds=result.milliseconds + elapsed)
+    checks = [_check(direction, result, options) for result in _search(direction, distinct, options)]
+    for result, milliseconds in search_jointly(direction.engine, checks):
+        results[result.sentence] = replace(result, milliseconds=result.milliseconds + milliseconds)
     for sentence in sentences:
         if sentence.memory_translation is not None:
             results.setdefault(sentence, SentenceResult(sentence))
@@ -168,7 +163,7 @@ def _search(
     direction: Direction, sentences: Sequence[SourceSentence], options: DecodeOptions
 ) -> Iterator[SentenceResult]:
     """Yield the hypotheses of sentences, with the time that each took."""
-    search = options.options.search(direction.max_target_tokens)
+    usual = options.options.search(direction.max_target_tokens)
     groups: dict[tuple[int, ...], list[SourceSentence]] = {}
     for sentence in sentences:
         groups.setdefault(sentence.prefix, []).append(sentence)
@@ -176,16 +171,29 @@ def _search(
         start = time.perf_counter()
         sources = [direction.encoder_input(sentence.ids) for sentence in group]
         if prefix:
-            with_prefix = allow_prefix(search, sources, prefix)
-            hypotheses = direction.engine.decode(sources, with_prefix, [prefix] * len(group))
+            hypotheses = direction.engine.decode(sources, usual, [prefix] * len(group))
         else:
-            hypotheses = best_hypotheses(direction, sources, search)
+            hypotheses = best_hypotheses(direction, sources, usual)
         results = [SentenceResult(*pair) for pair in zip(group, map(tuple, hypotheses), strict=True)]
         milliseconds = 1000 * (time.perf_counter() - start) / max(1, sum(result.tokens for result in results))
         yield from (replace(result, milliseconds=milliseconds * result.tokens) for result in results)
 
 
-def copy_parts(direction: Direction, result: SentenceResult, options: DecodeOptions) -> SentenceResult:
+def _check(direction: Direction, result: SentenceResult, options: DecodeOptions) -> Steps[SentenceResult]:
+    """Return a result with what is wrong with its best hypothesis put right, as far as that can be.
+
+    1. If it lacks parts that must be copied, search again; if they are still lacking, insert them where their
+       neighbours are aligned.
+    2. If it has faults, search again.
+    3. Put in the terms of the glossary that are missing.
+    """
+    copied = yield from copy_parts(direction, result, options)
+    retried = yield from _retry_faulty(direction, copied, options)
+    checked = yield from _apply_glossary(direction, retried, options)
+    return checked
+
+
+def copy_parts(direction: Direction, result: SentenceResult, options: DecodeOptions) -> Steps[SentenceResult]:
     """Return a result whose best hypothesis has every part of the sentence that must be copied.
 
     1. The likeliest hypothesis that has them all becomes the best one.
@@ -196,20 +204,16 @@ def copy_parts(direction: Direction, result: SentenceResult, options: DecodeOpti
     sentence = result.sentence
     if result.is_copied(direction, result.hypotheses[0]):
         return _only_copied(direction, result)
-    search = options.options.search(direction.max_target_tokens)
-    wide = replace(search, beam=max(WIDE_BEAM, search.beam), n_best=WIDE_BEAM, ignore_shortlist=True)
-    sources = [direction.encoder_input(sentence.ids)]
-    if sentence.prefix:
-        prefixed = allow_prefix(wide, sources, sentence.prefix)
-        (hypotheses,) = direction.engine.decode(sources, prefixed, [sentence.prefix])
-    else:
-        (hypotheses,) = direction.engine.decode(sources, wide)
+    wide = options.options.search(direction.max_target_tokens)
+    wide = replace(wide, beam=max(WIDE_BEAM, wide.beam), n_best=WIDE_BEAM, ignore_shortlist=True)
+    source = direction.encoder_input(sentence.ids)
+    hypotheses = yield from search(source, wide, sentence.prefix or None)
     copied = [one for one in (*result.hypotheses, *hypotheses) if result.is_copied(direction, one)]
     if copied:
         return replace(result, hypotheses=tuple(copied[: max(1, options.options.n_best)]))
     if 1 < len(sentence.read.tokens) <= sentence.read.spans:
         tokens = [direction.tokenizer.span_ids[ord(token) - FIRST_SPAN] for token in sentence.read.tokens]
-        in_order = search_in_order(direction, sources[0], tokens, sentence.prefix, wide)
+        in_order = yield from search_in_order(source, tokens, sentence.prefix, wide)
         if in_order is not None and result.is_copied(direction, in_order):
             return replace(result, hypotheses=(in_order,))
     hypothesis, insertion = insert_parts(direction, sentence.read, options.options)
@@ -222,7 +226,7 @@ def _only_copied(direction: Direction, result: SentenceResult) -> SentenceResult
     return replace(result, hypotheses=tuple(copied))
 
 
-def _retry_faulty(direction: Direction, result: SentenceResult, options: DecodeOptions) -> SentenceResult:
+def _retry_faulty(direction: Direction, result: SentenceResult, options: DecodeOptions) -> Steps[SentenceResult]:
     """Search again for a sentence whose best hypothesis has faults, and note the faults that remain.
 
     If a number is still wrong, the model continues from the right one.
@@ -236,14 +240,15 @@ def _retry_faulty(direction: Direction, result: SentenceResult, options: DecodeO
     read = sentence.read.text if result.insertion is None else result.insertion.read
     faults = find_faults(read, written, direction.languages)
     if faults and not sentence.prefix and result.insertion is None:  # a prefix is the caller's choice
-        search = options.options.search(direction.max_target_tokens)
-        better = search_without_faults(direction, read, sentence.ids, faults, search)[0]
+        again = options.options.search(direction.max_target_tokens)
+        better, *_ = yield from search_without_faults(direction, read, sentence.ids, faults, again)
         fewer = find_faults(read, direction.decode_target(better.tokens), direction.languages)
         if len(fewer) < len(faults) and result.is_copied(direction, better):
             hypotheses, faults = (better, *hypotheses[1:]), fewer
         if any(fault.kind == "numbers" for fault in faults):
             is_copied = partial(result.is_copied, direction)
-            corrected = correct_numbers(direction, read, sentence.ids, hypotheses[0], options.options, is_copied)
+            first = hypotheses[0]
+            corrected = yield from correct_numbers(direction, read, sentence.ids, first, options.options, is_copied)
             if corrected is not None:
                 hypotheses, faults = (corrected, *hypotheses[1:]), []
     return replace(result, hypotheses=hypotheses, faults=(*faults, *_doubts(direction, hypotheses[0])))
@@ -256,7 +261,7 @@ def _doubts(direction: Direction, hypothesis: Hypothesis) -> Iterator[Fault]:
         yield Fault("confidence", f"the translation is probably wrong: its confidence is {confidence:.2f}")
 
 
-def _apply_glossary(direction: Direction, result: SentenceResult, options: DecodeOptions) -> SentenceResult:
+def _apply_glossary(direction: Direction, result: SentenceResult, options: DecodeOptions) -> Steps[SentenceResult]:
     """Put the glossary's terms into a translation, with a fault for each term that could not be used."""
     sentence, first = result.sentence, result.hypotheses[0]
     if sentence.prefix or not options.glossary.terms:
@@ -267,7 +272,7 @@ def _apply_glossary(direction: Direction, result: SentenceResult, options: Decod
         return result
     best, unused = first, [term for _, term in terms]
     if result.insertion is None:
-        best, unused = apply_terms(direction, read, sentence.ids, first, terms, options.options)
+        best, unused = yield from apply_terms(direction, read, sentence.ids, first, terms, options.options)
     if result.insertion is None and not result.is_copied(direction, best):
         best = first
         written = direction.decode_target(first.tokens)

@@ -9,6 +9,7 @@ from typing import Any
 
 from sixfold.decoding.options import Hypothesis, SearchOptions
 from sixfold.translation.direction import Direction
+from sixfold.translation.joint_search import Steps, search
 
 # Chosen by benchmarks/search_errors.py: of the settings that take as long, these miss the fewest of the model's own
 # best translations.
@@ -18,7 +19,7 @@ WIDER = 2  # factor of the beam for short and for doubtful sources
 
 
 def best_hypotheses(
-    direction: Direction, sources: Sequence[list[int]], search: SearchOptions
+    direction: Direction, sources: Sequence[list[int]], options: SearchOptions
 ) -> list[list[Hypothesis]]:
     """Return the best hypotheses of each source, which has its tag and <eos>.
 
@@ -28,14 +29,14 @@ def best_hypotheses(
     results: list[list[Hypothesis]] = [[] for _ in sources]
     indices_by_beam: dict[int, list[int]] = {}
     for index, source in enumerate(sources):
-        beam = beam_width(search.beam, len(source) - len(direction.tag) - 1)
+        beam = beam_width(options.beam, len(source) - len(direction.tag) - 1)
         indices_by_beam.setdefault(beam, []).append(index)
     for beam, indices in indices_by_beam.items():
-        decoded = direction.engine.decode([sources[index] for index in indices], replace(search, beam=beam))
+        decoded = direction.engine.decode([sources[index] for index in indices], replace(options, beam=beam))
         for index, hypotheses in zip(indices, decoded, strict=True):
             results[index] = hypotheses
-    if search.beam > 1:
-        search_again(direction, sources, results, replace(search, beam=WIDER * search.beam, ignore_shortlist=True))
+    if options.beam > 1:
+        search_again(direction, sources, results, replace(options, beam=WIDER * options.beam, ignore_shortlist=True))
     return results
 
 
@@ -45,17 +46,17 @@ def beam_width(beam: int, length: int) -> int:
 
 
 def search_again(
-    direction: Direction, sources: Sequence[list[int]], results: list[list[Hypothesis]], search: SearchOptions
+    direction: Direction, sources: Sequence[list[int]], results: list[list[Hypothesis]], options: SearchOptions
 ) -> None:
     """Search again for the sources whose best hypothesis is doubtful, and put the better hypotheses into `results`.
 
     A shortlist raises scores, since the probabilities of the tokens that it leaves out go to the others. So both
     targets are scored over the whole vocabulary before they are compared.
     """
-    doubtful = [index for index, (best, *_) in enumerate(results) if mean_score(best, search) < DOUBTFUL_SCORE]
+    doubtful = [index for index, (best, *_) in enumerate(results) if mean_score(best, options) < DOUBTFUL_SCORE]
     if not doubtful:
         return
-    decoded = direction.engine.decode([sources[index] for index in doubtful], search)
+    decoded = direction.engine.decode([sources[index] for index in doubtful], options)
     changed = [
         (index, hypotheses)
         for index, hypotheses in zip(doubtful, decoded, strict=True)
@@ -63,26 +64,21 @@ def search_again(
     ]
     targets = [hypotheses[0].tokens for index, second in changed for hypotheses in (results[index], second)]
     logprobs = direction.engine.score([sources[index] for index, _ in changed for _ in range(2)], targets)
-    scores = [search.normalised_score(sum(tokens), len(tokens)) for tokens in logprobs]
+    scores = [options.normalised_score(sum(tokens), len(tokens)) for tokens in logprobs]
     for (index, hypotheses), first, second in zip(changed, scores[::2], scores[1::2], strict=True):
         if second > first:
             results[index] = hypotheses
 
 
-def mean_score(hypothesis: Hypothesis, search: SearchOptions) -> float:
+def mean_score(hypothesis: Hypothesis, options: SearchOptions) -> float:
     """Return the mean log-probability of the tokens and <eos>, whatever length penalty the score has."""
     length = len(hypothesis.tokens) + 1
-    return hypothesis.score * length ** (search.length_penalty - 1)
-
-
-def allow_prefix(search: SearchOptions, sources: Sequence[Sequence[int]], prefix: Sequence[int]) -> SearchOptions:
-    """Return search options that allow as many more target tokens as a prefix has."""
-    return replace(search, max_ratio=search.max_ratio + len(prefix) / min(map(len, sources)))
+    return hypothesis.score * length ** (options.length_penalty - 1)
 
 
 def search_in_order(
-    direction: Direction, source: list[int], tokens: Sequence[int], prefix: Sequence[int], search: SearchOptions
-) -> Hypothesis | None:
+    source: Sequence[int], tokens: Sequence[int], prefix: Sequence[int], options: SearchOptions
+) -> Steps[Hypothesis | None]:
     """Return the best hypothesis with some tokens in a given order, or None if the search leaves one of them out.
 
     For each token in turn, the search goes on from the hypothesis up to the token before it, and may write no other
@@ -91,8 +87,7 @@ def search_in_order(
     written = list(prefix)
     for number in range(len(tokens) + 1):
         banned = tuple(sorted(set(tokens) - set(tokens[number : number + 1])))
-        options = allow_prefix(replace(search, n_best=1, banned=banned), [source], written)
-        ((hypothesis, *_),) = direction.engine.decode([source], options, [written] if written else None)
+        hypothesis, *_ = yield from search(source, replace(options, n_best=1, banned=banned), written or None)
         if number == len(tokens):
             return hypothesis
         try:
@@ -101,12 +96,6 @@ def search_in_order(
             return None
         written = hypothesis.tokens[: position + 1]
     return None
-
-
-def score_targets(direction: Direction, ids: Sequence[int], targets: Sequence[Sequence[int]]) -> list[float]:
-    """Return the mean log-probability of the tokens of each target, <eos> included, for one source."""
-    scores = direction.engine.score([direction.encoder_input(ids)] * len(targets), targets)
-    return [sum(logprobs) / len(logprobs) for logprobs in scores]
 
 
 def combine_hypotheses(sentences: Sequence[Sequence[Hypothesis]], count: int) -> list[tuple[list[Hypothesis], float]]:

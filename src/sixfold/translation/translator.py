@@ -18,6 +18,7 @@ from sixfold.translation.direction import Direction, directions_of
 from sixfold.translation.explain import join_details
 from sixfold.translation.glossary import Glossary
 from sixfold.translation.hops import HopBatch, translate_along
+from sixfold.translation.joint_search import mean_logprob
 from sixfold.translation.loading import Device, ModelSource, check_threads, choose_device, load_all, open_engine
 from sixfold.translation.memory import TranslationMemory
 from sixfold.translation.options import TranslateOptions
@@ -35,7 +36,6 @@ from sixfold.translation.routing import (
     detect_language,
     direction_names,
 )
-from sixfold.translation.searches import allow_prefix, score_targets
 
 MAX_WINDOW = 1024  # texts that `stream` holds at once
 MAX_PART_SENTENCES = 32  # sentences of a text that `stream_sentences` decodes at once
@@ -235,7 +235,8 @@ class Translator:
         tokens = direction.encode_target(sentence.read.mask_target(translation))
         direction.check_length("text", sentence.ids)
         direction.check_length("translation", tokens)
-        (score,) = score_targets(direction, sentence.ids, [tokens])
+        (logprobs,) = direction.engine.score([direction.encoder_input(sentence.ids)], [tokens])
+        score = mean_logprob(logprobs)
         return self._assemble_unsplit(direction, text, sentence, Hypothesis(tokens, score))
 
     def alternatives(
@@ -259,11 +260,11 @@ class Translator:
         if not sentence.ids:
             return []
         encoder_input = direction.encoder_input(sentence.ids)
-        search = allow_prefix(search, [encoder_input], prefix_tokens)
         hypotheses = direction.engine.alternatives(encoder_input, prefix_tokens, search)
         targets = [hypothesis.tokens for hypothesis in hypotheses]
         # The score of an engine leaves out the prefix; this one is of the whole translation.
-        scored = zip(score_targets(direction, sentence.ids, targets), targets, strict=True)
+        logprobs = direction.engine.score([encoder_input] * len(targets), targets)
+        scored = zip(map(mean_logprob, logprobs), targets, strict=True)
         by_text: dict[str, Translation] = {}
         for score, tokens in sorted(scored, key=lambda pair: -pair[0]):
             if sentence.read.target_edits(direction.decode_target(tokens)) is None:  # it lost what must be copied
