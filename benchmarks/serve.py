@@ -2,6 +2,7 @@
 
     python benchmarks/serve.py throughput DATA [--old TREE] [--new TREE] [--clients 1 8 64 512] [--libre PYTHON]
     python benchmarks/serve.py interference DATA [--old TREE] [--new TREE] [--seconds 180]
+    python benchmarks/serve.py bulk DATA [--old TREE] [--new TREE] [--lines 512]
 
 throughput: each client sends sentences of DATA/dev/wmt17.zh one after another over one connection; no sentence is sent
 twice. The bulk figure is `Translator.translate_batch` of the same tree on the same lines in the same round, and the
@@ -10,6 +11,8 @@ LibreTranslate's server then gets the same weights (libre_server.py), with its d
 
 interference: how long short requests wait while another client has a long text and a large document translated
 (serve_interference.py says how).
+
+bulk: `Translator.translate_batch` alone, without a server, on lines of wmt17 in both directions.
 
 The order of the servers changes from round to round, and medians are printed. No cache, guard, beam 4. Requests that
 fail are counted by their status and shown. TREE is a checkout; NEW is the one of this file if it is left out.
@@ -96,7 +99,7 @@ def start(candidate: Candidate, folder: Path) -> Any:
     return running([*candidate.command, *address], port, candidate.environment, folder / f"{candidate.name}.log")
 
 
-def in_turn(servers: list[Candidate], rounds: int) -> Iterator[tuple[int, Candidate]]:
+def in_turn(servers: list[Any], rounds: int) -> Iterator[tuple[int, Any]]:
     """Yield the servers of each round; every other round begins with the last one."""
     for number in range(rounds):
         yield from ((number, each) for each in (servers if number % 2 == 0 else reversed(servers)))
@@ -150,6 +153,27 @@ def measure_throughput(options: argparse.Namespace, model: Path, folder: Path) -
     return [row.to_dict() for row in rows.values()]
 
 
+def measure_bulk(options: argparse.Namespace, model: Path) -> list[dict[str, Any]]:
+    """Measure `translate_batch` of the trees that are given in both directions, each time in a process of its own."""
+    trees = [(name, root) for name, root in (("old", options.old), ("new", options.new)) if root]
+    speeds: dict[tuple[str, str, str], list[float]] = {}
+    for _, (name, root) in in_turn(trees, options.rounds):
+        with TreeWorker(root, model=model) as worker:
+            for source, target in (("zh", "en"), ("en", "zh")):
+                text = (options.data / "dev" / f"wmt17.{source}").read_text(encoding="utf-8")
+                lines = text.splitlines()
+                worker.translate(Job(source, target, tuple(lines[-WARM_UP_LINES:])))
+                seconds = worker.translate(Job(source, target, tuple(lines[: options.lines]))).seconds
+                speeds.setdefault((name, source, target), []).append(options.lines / seconds)
+    values = [
+        {"tree": name, "from": source, "to": target, "rate": statistics.median(rates), "rounds": rates}
+        for (name, source, target), rates in speeds.items()
+    ]
+    for value in values:
+        print(f"{value['tree']:4} {value['from']}→{value['to']}: {value['rate']:6.1f} sentences/s", flush=True)
+    return values
+
+
 def print_row(row: dict[str, Any], file: Any = None) -> None:
     """Print the figures of a server."""
     bulk = "" if row["bulk"] is None else f", bulk {row['bulk']:.1f}/s, overhead {100 * row['overhead']:+.1f}%"
@@ -179,17 +203,18 @@ def warm_up_lines(data: Path) -> list[str]:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("throughput", "interference"):
+    for name in ("throughput", "interference", "bulk"):
         command = commands.add_parser(name)
         command.add_argument("data", type=Path)
         command.add_argument("--old", type=Path, metavar="TREE")
         command.add_argument("--new", type=Path, metavar="TREE", default=HERE.parent)
         command.add_argument("--model", type=Path, help="left out: the first one that NEW ships")
-        command.add_argument("--rounds", type=int, default=3 if name == "throughput" else 1)
+        command.add_argument("--rounds", type=int, default=1 if name == "interference" else 3)
         command.add_argument("--json", type=Path, metavar="FILE", help="write all figures to a file")
     throughput, interference = commands.choices["throughput"], commands.choices["interference"]
     throughput.add_argument("--clients", type=int, nargs="*", default=[1, 8, 64, 512])
     throughput.add_argument("--lines", type=int, default=512, help="sentences to send; fewer with one client")
+    commands.choices["bulk"].add_argument("--lines", type=int, default=512, help="sentences to translate")
     throughput.add_argument("--libre", type=Path, metavar="PYTHON")
     interference.add_argument("--seconds", type=float, default=180.0, help="that short requests are sent for")
     return parser.parse_args()
@@ -203,6 +228,8 @@ def main() -> None:
             values = measure_throughput(options, model, Path(temporary))
             for row in values:
                 print_row(row)
+        elif options.command == "bulk":
+            values = measure_bulk(options, model)
         else:
             results = measure_interference(options, model, Path(temporary))
             values = [each.to_dict() for each in results]
