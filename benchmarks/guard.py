@@ -2,13 +2,16 @@
 
 python benchmarks/guard.py DATA                 # DATA/dev/flores-dev.zh and .en, tatoeba, written, wmt17
 python benchmarks/guard.py DATA --sets wmt17    # the set that nothing was tuned on
+python benchmarks/guard.py DATA --pairs FILE... # files with Chinese<TAB>English lines, which may be compressed with xz
 
-`planted_faults.py` plants a fault in a reference. References with a false alarm get none.
+`planted_faults.py` plants a fault in a reference. References with a false alarm get none. What is planted in a line depends
+only on the line and the kind of fault, so that two runs plant the same.
 """
 
 from __future__ import annotations
 
 import argparse
+import lzma
 import random
 import time
 from collections import Counter
@@ -21,6 +24,19 @@ from sixfold.translation.guard import find_faults
 SETS = ("flores-dev", "tatoeba", "written", "wmt17")
 
 
+def _dev_set(data: Path, name: str) -> list[tuple[str, str]]:
+    chinese, english = (
+        (data / "dev" / f"{name}.{language}").read_text(encoding="utf-8").split("\n")[:-1] for language in ("zh", "en")
+    )
+    return list(zip(chinese, english, strict=True))
+
+
+def _pairs(file: Path) -> list[tuple[str, str]]:
+    text = lzma.open(file, "rt", encoding="utf-8").read() if file.suffix == ".xz" else file.read_text(encoding="utf-8")
+    lines = (line.split("\t") for line in text.split("\n") if line)
+    return [(chinese, english) for chinese, english in lines]
+
+
 def _combined(planted: Counter[tuple[str, str]], detected: Counter[tuple[str, str]], kind: str) -> str:
     total = sum(planted[kind, direction] for direction in ("zh→en", "en→zh"))
     return f"   {sum(detected[kind, direction] for direction in ('zh→en', 'en→zh')) / max(1, total):7.1%}"
@@ -30,14 +46,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
+    parser.add_argument("--pairs", nargs="+", type=Path, help="read these files instead of the sets")
+    parser.add_argument("--kinds", nargs="+", choices=list(PLANTS), default=list(PLANTS), help="plant only these faults")
     parser.add_argument("--show", type=int, default=0, help="how many false alarms of each kind to print")
-    parser.add_argument("--missed", choices=list(PLANTS), help="print the planted faults of a kind that were not found")
+    parser.add_argument("--missed", action="store_true", help="print the planted faults that were not found")
     args = parser.parse_args()
-    texts = {
-        (each, language): (args.data / "dev" / f"{each}.{language}").read_text(encoding="utf-8").split("\n")[:-1]
-        for each in args.sets
-        for language in ("zh", "en")
-    }
+    if args.pairs:
+        sets = {file.name.partition(".")[0]: _pairs(file) for file in args.pairs}
+    else:
+        sets = {name: _dev_set(args.data, name) for name in args.sets}
     planted: Counter[tuple[str, str]] = Counter()
     detected: Counter[tuple[str, str]] = Counter()
     alarms: dict[str, list[tuple[str, str, str]]] = {}
@@ -45,12 +62,11 @@ def main() -> None:
     bad: Counter[str] = Counter()
     bad_lines: Counter[tuple[str, str]] = Counter()  # by kind of fault and direction
     seconds: list[float] = []
-    rng = random.Random(1)
     for languages in (("zh", "en"), ("en", "zh")):
-        source_language, target_language = languages
         direction = "→".join(languages)
-        for each in args.sets:
-            for source, target in zip(texts[each, source_language], texts[each, target_language], strict=True):
+        for each, pairs in sets.items():
+            for pair in pairs:
+                source, target = pair if languages[0] == "zh" else pair[::-1]
                 start = time.perf_counter()
                 faults = find_faults(source, target, languages)
                 seconds.append(time.perf_counter() - start)
@@ -61,22 +77,23 @@ def main() -> None:
                     alarms.setdefault(fault.kind, []).append((source, target, fault.message))
                 if faults:
                     continue
-                for kind, plant in PLANTS.items():
-                    translation = plant(source, target, rng, target_language)
+                for kind in args.kinds:
+                    rng = random.Random(f"{kind}\t{source}")
+                    translation = PLANTS[kind](source, target, rng, languages[1])
                     if translation is not None:
                         text = f"{source} {{user_name}}" if kind == "a placeholder lost" else source
                         planted[kind, direction] += 1
                         is_detected = bool(find_faults(text, translation, languages))
                         detected[kind, direction] += is_detected
-                        if args.missed == kind and not is_detected:
-                            print(f"  missed, {direction}: {text} → {translation} (was: {target})")
-    for kind in PLANTS:
+                        if args.missed and not is_detected:
+                            print(f"  missed, {kind}, {direction}: {text} → {translation} (was: {target})")
+    for kind in args.kinds:
         cells = []
         for direction in ("zh→en", "en→zh"):
             count, total = detected[kind, direction], planted[kind, direction]
             cells.append(f"{count:5} of {total:5} {count / max(1, total):7.1%}")
         print(f"{kind:28} {'   '.join(cells)}{_combined(planted, detected, kind)}")
-    for each in args.sets:
+    for each in sets:
         print(f"false alarms, {each:12} {bad[each]:5} of {lines[each]:5} {bad[each] / lines[each]:7.2%}")
     of_each_kind = {f"{kind} {direction}": count for (kind, direction), count in sorted(bad_lines.items())}
     print(f"false alarms of each kind: {of_each_kind}")
