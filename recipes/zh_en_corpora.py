@@ -2,8 +2,9 @@
 
     python recipes/zh_en_corpora.py DATA --out WORK/made
 
-- `noisy-en.tsv`, `noisy-zh.tsv`: pairs with one side as people type it (lower case, capitals, typos, no final stop, odd
-  spaces, emoji). The noisy side is a source to learn from, never a target.
+- `noisy-en.tsv`, `noisy-zh.tsv`: pairs with one side as people type it (zh_en_noise.py). That side is a source to
+  learn from, never a target.
+- `words.tsv`: dictionary words with one translation each (zh_en_words.py).
 - `spans.tsv`: pairs with placeholders, or with tags around words that translate each other (`tokenizer.spans`).
 - `named.tsv`: sentences whose names are replaced by other names of the same kind.
 - `counted.tsv`: sentences with amounts, money, dates, times and shares that are equal by value.
@@ -15,19 +16,25 @@ import argparse
 import lzma
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
+
+from pypinyin import lazy_pinyin  # type: ignore[import-untyped]
+from zh_en_noise import ENGLISH_NOISES, Homophones, Noise, chinese_noises
+from zh_en_words import one_gloss_each
 
 from sixfold.text.tokenizer import span_tokens
 
 Pair = tuple[str, str]  # Chinese, English
+OWN = Path(__file__).parent / "corpora"  # pairs written for this model
 SPANS = 8  # of each kind, as recipes/zh-en-first.toml has them
 GENERAL = (
     "written", "tatoeba", "phrases", "commonvoice", "wiki_core", "wikinews", "wiki_en", "textbooks", "wiki_zh_core",
     "wiki_zh", "xcopa", "storybooks", "tico19", "cdda",
 )  # fmt: skip
+SHORT = ("phrases", "written", "tatoeba")  # what people type without care
 TECHNICAL = ("lctt", "mdn", "pydocs", "k8s", "tfdocs", "ethereum")
 NAMES = ("full_names", "places", "names")  # words that a span may stand for
 EMOJI = "😀😂🤣😊😍😭😅🙏👍🎉🔥💪❤️🤔😴🥳🚀✨"
@@ -42,65 +49,19 @@ def read(data: Path, names: Iterable[str]) -> Iterator[Pair]:
                     yield chinese, english
 
 
+def read_own() -> Iterator[Pair]:
+    """Read the pairs that were written for this model."""
+    for path in sorted(OWN.glob("*.tsv")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            chinese, _, english = line.partition("\t")
+            yield chinese, english
+
+
 # --- As people type ---------------------------------------------------------------------------------------------------
 
-KEYS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
-NEXT_KEYS = {one: row[max(0, at - 1) : at] + row[at + 1 : at + 2] for row in KEYS for at, one in enumerate(row)}
-CONFUSED = ("的得地", "在再", "做作", "他她它", "那哪", "己已", "像象", "坐座")
-CONFUSED_WITH = {one: group.replace(one, "") for group in CONFUSED for one in group}
-WIDE = str.maketrans("，。？！：；（）", ",.?!:;()")
 
-
-def typo(word: str, chance: random.Random) -> str:
-    """One slip of the fingers: letters swapped, dropped, doubled, or the key beside."""
-    at = chance.randrange(1, len(word) - 1)
-    before, letter, after = word[:at], word[at], word[at + 1 :]
-    beside = chance.choice(NEXT_KEYS.get(letter.lower()) or letter)
-    slips = (after[0] + letter + after[1:], after, letter + letter + after, beside + after)
-    return before + chance.choice(slips)
-
-
-def with_typos(text: str, chance: random.Random) -> str:
-    words = text.split(" ")
-    long = [at for at, word in enumerate(words) if len(word) > 3 and word.isalpha() and word.isascii()]
-    for at in chance.sample(long, min(len(long), 1 + (len(words) > 12))):
-        words[at] = typo(words[at], chance)
-    return " ".join(words)
-
-
-def without_stop(text: str, _: random.Random) -> str:
-    return re.sub(r"[.。!！?？]+\Z", "", text)
-
-
-def spaced(text: str, chance: random.Random) -> str:
-    """Two spaces for one, or spaces around a text."""
-    words = text.split(" ")
-    at = chance.randrange(len(words))
-    return chance.choice(("", " ")) + " ".join([*words[:at], "", *words[at:]])
-
-
-def confused(text: str, chance: random.Random) -> str:
-    """A character that sounds or looks like the right one."""
-    places = [at for at, char in enumerate(text) if char in CONFUSED_WITH]
-    if not places:
-        return text
-    at = chance.choice(places)
-    return text[:at] + chance.choice(CONFUSED_WITH[text[at]]) + text[at + 1 :]
-
-
-ENGLISH_NOISE: Sequence[Callable[[str, random.Random], str]] = (
-    lambda text, _: text.lower(), lambda text, _: text.upper(), lambda text, _: text.replace("'", ""),
-    lambda text, chance: without_stop(text.lower(), chance), lambda text, chance: with_typos(text.lower(), chance),
-    with_typos, without_stop, spaced,
-)  # fmt: skip
-CHINESE_NOISE: Sequence[Callable[[str, random.Random], str]] = (
-    without_stop, lambda text, _: text.translate(WIDE), spaced, confused,
-    lambda text, chance: confused(without_stop(text, chance), chance), lambda text, _: re.sub("[，、]", " ", text),
-)  # fmt: skip
-
-
-def noisy(pairs: Iterable[Pair], side: int, chance: random.Random) -> Iterator[Pair]:
-    kinds = (CHINESE_NOISE, ENGLISH_NOISE)[side]
+def noisy(pairs: Iterable[Pair], side: int, kinds: Sequence[Noise], chance: random.Random) -> Iterator[Pair]:
+    """Yield the pairs whose source a noise changes; one in twenty has an emoji at the end of both sides."""
     for pair in pairs:
         sides = list(pair)
         sides[side] = chance.choice(kinds)(sides[side], chance)
@@ -109,6 +70,11 @@ def noisy(pairs: Iterable[Pair], side: int, chance: random.Random) -> Iterator[P
             sides = [f"{text} {emoji}" for text in sides]
         if sides[side] != pair[side] and all(text.strip() for text in sides):
             yield sides[0], sides[1]
+
+
+def sound(text: str) -> str:
+    """Return the reading of a Chinese text in pinyin, without tones."""
+    return " ".join(lazy_pinyin(text))
 
 
 # --- Spans ------------------------------------------------------------------------------------------------------------
@@ -336,7 +302,8 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=60_000, help="of each file, at most")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    general = list(read(args.data, GENERAL))
+    own = list(read_own())
+    general = [*read(args.data, GENERAL), *own]
     technical = list(read(args.data, TECHNICAL))
 
     def sample(pairs: Sequence[Pair], name: str) -> tuple[list[Pair], random.Random]:
@@ -344,10 +311,13 @@ def main() -> None:
         chance = random.Random(f"{args.seed} {name}")
         return chance.sample(pairs, min(len(pairs), args.pairs)), chance
 
-    for side, language in enumerate(("zh", "en")):
+    entries = list(read(args.data, ["cedict"]))
+    write(args.out / "words.tsv", one_gloss_each(entries, chain(general, technical)))
+    homophones = Homophones((pair[0] for pair in general), (word for word, _ in entries), sound)
+    for side, (language, kinds) in enumerate((("zh", chinese_noises(homophones)), ("en", ENGLISH_NOISES))):
         some, chance = sample(general, f"noisy-{language}")
-        phrases = list(read(args.data, ["phrases", "written"]))  # short ones are what people type without care
-        write(args.out / f"noisy-{language}.tsv", noisy([*some, *phrases], side, chance))
+        short = [*read(args.data, SHORT), *own]
+        write(args.out / f"noisy-{language}.tsv", noisy([*some, *short, *short], side, kinds, chance))
     words = lexicon(read(args.data, ["cedict", *NAMES]))
     some, chance = sample([*general, *chance.sample(technical, min(len(technical), len(general) // 2))], "spans")
     write(args.out / "spans.tsv", filter(None, (with_spans(pair, words, chance) for pair in some)))
