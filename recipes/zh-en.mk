@@ -5,7 +5,7 @@ WORK ?= runs/zh-en
 PYTHON ?= .venv/bin/python
 SIXFOLD = $(PYTHON) -m sixfold
 CORPORA := $(basename $(basename $(notdir $(wildcard $(DATA)/train/*.tsv.xz))))
-LINKS := $(foreach part,train dev mono,$(WORK)/$(part))
+LINKS := $(foreach part,train dev mono,$(WORK)/$(part)) $(WORK)/own
 
 .DELETE_ON_ERROR:
 
@@ -14,9 +14,9 @@ $(WORK)/zh-en.safetensors: $(WORK)/packed.safetensors src/sixfold/pretrained/zh-
 	$(PYTHON) benchmarks/confidence.py $(DATA) --model $< --card $(WORK)/confidence.toml
 	cat $(WORK)/scores.toml $(WORK)/confidence.toml > $(WORK)/measured.toml
 	$(SIXFOLD) pack $< --output $@ --card $(WORK)/measured.toml --align $(DATA)/dev/tatoeba.zh $(DATA)/dev/tatoeba.en
-	$(SIXFOLD) report $(WORK)/zh-en-first $(WORK)/zh-en-second --output $(WORK)/report.html
+	$(SIXFOLD) report $(addprefix $(WORK)/zh-en-,first second teacher third) --output $(WORK)/report.html
 
-$(WORK)/packed.safetensors: $(WORK)/zh-en-second/model.safetensors src/sixfold/pretrained/zh-en.card.toml
+$(WORK)/packed.safetensors: $(WORK)/zh-en-third/model.safetensors src/sixfold/pretrained/zh-en.card.toml
 	$(SIXFOLD) pack $< --output $@ --card src/sixfold/pretrained/zh-en.card.toml
 
 # A bad corpus is seen here before an hour of a GPU is spent on it: `make -f recipes/zh-en.mk DATA=DIR audit`.
@@ -25,11 +25,15 @@ audit: $(CORPORA:%=$(WORK)/audit/%/doctor.json)
 $(WORK)/audit/%/doctor.json: | $(LINKS)
 	$(SIXFOLD) doctor $(WORK)/train/$*.tsv.xz --output $(@D) --json > /dev/null
 
-# Two rungs of the same weights: `make -f recipes/zh-en.mk DATA=DIR second`, after `audit` if the corpora are new. The first rung learns from all corpora and from
-# made/, and translates monolingual text. The second rung goes on with the corpora and these translations.
+# Four rungs, each with its recipe: `make -f recipes/zh-en.mk DATA=DIR third`, after `audit` if the corpora are new.
+#   first    8+2 layers learn from all corpora and from made/
+#   second   the same weights go on, with monolingual text that the first rung has translated
+#   teacher  the second rung made deeper (14+4 layers) goes on, with text that the second rung has translated
+#   third    the second rung goes on, with text that the teacher has translated
 # TRANSLATE_FOR limits the time for translating, as `timeout` reads it (0: no limit); what is translated by then is used.
 # PARTS processes translate the text of a language at the same time, on one GPU, and one more translates its spoken text.
-MADE := $(foreach name,noisy-zh noisy-en spans named counted,$(WORK)/made/$(name).tsv.xz)
+MADE := $(foreach name,noisy-zh noisy-en words spans named counted,$(WORK)/made/$(name).tsv.xz)
+OWN := $(wildcard recipes/corpora/*.tsv)
 MONO_EN ?= enwiki_core openstax wikinews factbook simplewiki wikisplit
 MONO_ZH ?= zhwiki_core drcd cmrc2018 ud_gsd mlqa zhwiki
 SPOKEN_EN ?= commonvoice gum
@@ -39,15 +43,15 @@ PARTS ?= 5
 TRANSLATE_FOR ?= 0
 FIRST_OPTIONS ?=
 SECOND_OPTIONS ?=
+TEACHER_OPTIONS ?=
+THIRD_OPTIONS ?=
 PART_NUMBERS := $(shell seq 0 $$(($(PARTS) - 1)))
-TRANSLATED := $(WORK)/translated/from-en.tsv $(WORK)/translated/from-zh.tsv
 
-.PHONY: audit first translated second
-first: $(WORK)/zh-en-first/model.safetensors
-translated: $(TRANSLATED)
-second: $(WORK)/zh-en-second/model.safetensors
+.PHONY: audit first second teacher third by-first by-second by-teacher
+first second teacher third: %: $(WORK)/zh-en-%/model.safetensors
+by-first by-second by-teacher: by-%: $(WORK)/by-%/from-en.tsv $(WORK)/by-%/from-zh.tsv
 
-$(MADE) &: recipes/zh_en_corpora.py | $(LINKS)
+$(MADE) &: recipes/zh_en_corpora.py recipes/zh_en_noise.py recipes/zh_en_words.py $(OWN) | $(LINKS)
 	$(PYTHON) $< $(DATA) --out $(WORK)/made
 	xz --force $(WORK)/made/*.tsv
 
@@ -55,29 +59,50 @@ $(WORK)/zh-en-first/model.safetensors: recipes/zh-en-first.toml recipes/corpora/
 	$(SIXFOLD) train $< --data $(WORK) --output $(@D) $(FIRST_OPTIONS)
 	test -e $@
 
-$(WORK)/translated/original.en.0: CORPORA_OF = --corpora $(MONO_EN) --spoken $(SPOKEN_EN)
-$(WORK)/translated/original.zh.0: CORPORA_OF = --corpora $(MONO_ZH) --spoken $(SPOKEN_ZH)
-$(WORK)/translated/original.%.0: recipes/zh_en_mono.py | $(LINKS)
+$(WORK)/parts/original.en.0: CORPORA_OF = --corpora $(MONO_EN) --spoken $(SPOKEN_EN)
+$(WORK)/parts/original.zh.0: CORPORA_OF = --corpora $(MONO_ZH) --spoken $(SPOKEN_ZH)
+$(WORK)/parts/original.%.0: recipes/zh_en_mono.py | $(LINKS)
 	$(PYTHON) $< parts $(DATA) --language $* $(CORPORA_OF) --parts $(PARTS) --lines $(MONO_LINES) --out $(@D)
 
-$(WORK)/translated/from-en.tsv: TO = zh
-$(WORK)/translated/from-zh.tsv: TO = en
-$(TRANSLATED): $(WORK)/translated/from-%.tsv: $(WORK)/translated/original.%.0 $(WORK)/zh-en-first/model.safetensors
+# translated_by,RUNG: the monolingual text of either language, translated by the model of a rung.
+define translated_by
+$(WORK)/by-$(1)/from-%.tsv: $(WORK)/parts/original.%.0 $(WORK)/zh-en-$(1)/model.safetensors
+	mkdir -p $$(@D)
 	for part in $(PART_NUMBERS) $(PARTS); do \
-	  { test -e $(@D)/translated.$*.$$part || timeout --kill-after 20 $(TRANSLATE_FOR) \
-	      $(SIXFOLD) translate $(@D)/original.$*.$$part --to $(TO) --format text --beam 1 --no-split --no-guard --resume \
-	      --model $(word 2,$^) --output $(@D)/translated.$*.$$part; \
-	    $(PYTHON) recipes/zh_en_mono.py pairs $(@D) --language $* --part $$part; } & \
+	  { test -e $$(@D)/translated.$$*.$$$$part || timeout --kill-after 20 $(TRANSLATE_FOR) \
+	      $(SIXFOLD) translate $$(<D)/original.$$*.$$$$part --to $$(if $$(filter en,$$*),zh,en) --format text --beam 1 \
+	      --no-split --no-guard --resume --model $$(word 2,$$^) --output $$(@D)/translated.$$*.$$$$part; \
+	    $(PYTHON) recipes/zh_en_mono.py pairs $$(@D) --originals $$(<D) --language $$* --part $$$$part; } & \
 	done; wait
-	cat $(@D)/from-$*.$(PARTS).tsv > $(@D)/spoken-$*.tsv
-	cat $(PART_NUMBERS:%=$(@D)/from-$*.%.tsv) > $@
-	test -s $@
+	cat $$(@D)/from-$$*.$(PARTS).tsv > $$(@D)/spoken-$$*.tsv
+	cat $$(PART_NUMBERS:%=$$(@D)/from-$$*.%.tsv) > $$@
+	test -s $$@
+endef
+$(foreach rung,first second teacher,$(eval $(call translated_by,$(rung))))
 
-$(WORK)/zh-en-second/model.safetensors: recipes/zh-en-second.toml recipes/corpora/zh-en.toml $(MADE) $(TRANSLATED)
+$(WORK)/zh-en-second/model.safetensors: recipes/zh-en-second.toml recipes/corpora/zh-en.toml $(MADE) \
+    $(WORK)/by-first/from-en.tsv $(WORK)/by-first/from-zh.tsv
 	$(SIXFOLD) train $< --data $(WORK) --output $(@D) $(SECOND_OPTIONS)
 	test -e $@
 
-$(LINKS): $(WORK)/%:
+$(WORK)/zh-en-deeper.safetensors: recipes/zh_en_deeper.py $(WORK)/zh-en-second/model.safetensors
+	$(PYTHON) $^ --encoder-layers 14 --decoder-layers 4 --output $@
+
+$(WORK)/zh-en-teacher/model.safetensors: recipes/zh-en-teacher.toml recipes/corpora/zh-en-more.toml $(MADE) \
+    $(WORK)/zh-en-deeper.safetensors $(WORK)/by-second/from-en.tsv $(WORK)/by-second/from-zh.tsv
+	$(SIXFOLD) train $< --data $(WORK) --output $(@D) $(TEACHER_OPTIONS)
+	test -e $@
+
+$(WORK)/zh-en-third/model.safetensors: recipes/zh-en-third.toml recipes/corpora/zh-en-more.toml $(MADE) \
+    $(WORK)/by-teacher/from-en.tsv $(WORK)/by-teacher/from-zh.tsv
+	$(SIXFOLD) train $< --data $(WORK) --output $(@D) $(THIRD_OPTIONS)
+	test -e $@
+
+$(filter-out %/own,$(LINKS)): $(WORK)/%:
 	@test -d '$(DATA)/$*' || { echo 'DATA: expected a folder with $*/ in it; got "$(DATA)"' >&2; exit 2; }
 	mkdir -p $(WORK)
 	ln -s '$(abspath $(DATA))/$*' $@
+
+$(WORK)/own:
+	mkdir -p $(WORK)
+	ln -s '$(abspath recipes/corpora)' $@

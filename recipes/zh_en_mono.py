@@ -1,7 +1,7 @@
 """Monolingual text for the Chinese ↔ English model: parts for its first rung to translate, and pairs of the results.
 
-    python recipes/zh_en_mono.py parts DATA --language en --corpora openstax --spoken gum --out WORK/translated
-    python recipes/zh_en_mono.py pairs WORK/translated --language en --part 0
+    python recipes/zh_en_mono.py parts DATA --language en --corpora openstax --spoken gum --out WORK/parts
+    python recipes/zh_en_mono.py pairs WORK/by-first --originals WORK/parts --language en --part 0
 
 `parts` writes original.en.0, original.en.1, … with the lines of the corpora in turn, so that each part begins with the
 first corpora, and a last part (original.en.5) with the lines of the spoken corpora. It leaves out lines of training
@@ -72,11 +72,11 @@ def is_fair(original: str, translation: str, language: str) -> bool:
     return RATIOS[0] <= ratio <= RATIOS[1] and not REPEATED.search(translation)
 
 
-def write_pairs(folder: Path, language: str, part: int) -> None:
+def write_pairs(folder: Path, originals_folder: Path, language: str, part: int) -> None:
     """Write the originals of a part beside their translations, Chinese first."""
     complete = folder / f"translated.{language}.{part}"
     translated = complete if complete.exists() else complete.with_name(f"{complete.name}.partial")
-    originals = (folder / f"original.{language}.{part}").read_text(encoding="utf-8").split("\n")
+    originals = (originals_folder / f"original.{language}.{part}").read_text(encoding="utf-8").split("\n")
     translations = translated.read_text(encoding="utf-8").split("\n")[:-1] if translated.exists() else []
     unfinished = folder / f"from-{language}.{part}.unfinished"
     kept = 0
@@ -96,6 +96,7 @@ def main() -> None:
     for each in (parts, pairs):
         each.add_argument("folder", type=Path)
         each.add_argument("--language", choices=("zh", "en"), required=True)
+    pairs.add_argument("--originals", type=Path, required=True)
     pairs.add_argument("--part", type=int, required=True)
     parts.add_argument("--parts", type=int, default=5)
     parts.add_argument("--corpora", nargs="+", required=True)
@@ -106,7 +107,7 @@ def main() -> None:
     if args.command == "parts":
         write_parts(args)
     else:
-        write_pairs(args.folder, args.language, args.part)
+        write_pairs(args.folder, args.originals, args.language, args.part)
 
 
 if __name__ == "__main__":

@@ -292,6 +292,8 @@ def test_every_recipe_can_be_read():
         "zh-en-base.toml",
         "zh-en-first.toml",
         "zh-en-second.toml",
+        "zh-en-teacher.toml",
+        "zh-en-third.toml",
         "zh-en.toml",
     ]
     for name in names:
