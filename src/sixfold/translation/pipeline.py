@@ -19,6 +19,7 @@ from typing import NamedTuple
 from sixfold.decoding.options import Hypothesis
 from sixfold.text.sentences import is_spaced
 from sixfold.text.tokenizer import FIRST_SPAN
+from sixfold.translation.capitals import in_capitals
 from sixfold.translation.confidence import MIN_CONFIDENCE
 from sixfold.translation.correction import correct_numbers
 from sixfold.translation.direction import Direction, language_notices
@@ -66,7 +67,8 @@ class SentenceResult:
         if self.sentence.memory_translation is not None:
             return self.sentence.memory_translation
         written = direction.decode_target((hypothesis or self.hypotheses[0]).tokens)
-        return apply_edits(written, self.target_edits(written))
+        edits = self.target_edits(written)
+        return apply_edits(in_capitals(written) if self.sentence.read.is_capitals else written, edits)
 
     def target_edits(self, written: str) -> Sequence[Edit]:
         """Return the edits that put what is copied into a text that the model wrote."""

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from sixfold.text.sentences import SentenceSpan, SplitLine, cut_to_fit, rejoin, split_sentences
 from sixfold.text.tokenizer import FIRST_SPAN, Tokenizer, is_surrogate
+from sixfold.translation.capitals import in_sentence_case
 from sixfold.translation.icu import message_texts
 from sixfold.translation.protection import Edit, ModelText, apply_edits, model_text, protected_spans, remove_protected
 from sixfold.translation.result import Notice
@@ -108,8 +109,17 @@ def split_texts(
 
 def source_sentence(text: str, tokenizer: Tokenizer) -> SourceSentence:
     """Return a text as one sentence, however long it is."""
-    read = model_text(text, tokenizer.spans)
+    read = _read_by_model(text, tokenizer)
     return SourceSentence(text, tuple(tokenizer.encode(read.text)), read=read)
+
+
+def _read_by_model(text: str, tokenizer: Tokenizer) -> ModelText:
+    """Return a sentence as the model reads it: parts that are copied as span tokens, capitals in sentence case."""
+    read = model_text(text, tokenizer.spans)
+    if read.parts and not tokenizer.spans:
+        return read
+    plain = in_sentence_case(read.text.replace("\u3000", " "), tokenizer)
+    return read._replace(text=plain, is_capitals=plain.upper() == read.text.upper() and plain != read.text)
 
 
 def _lay_out(text: str, splits: bool, memory: Container[str]) -> Layout:
@@ -162,7 +172,7 @@ def _unsplit(line: str) -> SplitLine:
 def _encode(layouts: Sequence[Layout], tokenizer: Tokenizer, sentences: dict[str, SourceSentence]) -> None:
     """Add the sentences that `sentences` does not have yet, with their tokens."""
     new = list({text: None for layout in layouts for text in layout.sentences() if text not in sentences})
-    read = [model_text(text, tokenizer.spans) for text in new]
+    read = [_read_by_model(text, tokenizer) for text in new]
     ids = tokenizer.encode_batch([of_text.text for of_text in read])
     sentences |= {
         text: SourceSentence(text, tuple(of_text), read=as_read)

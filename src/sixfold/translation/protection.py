@@ -111,6 +111,7 @@ class ModelText(NamedTuple):
     parts: tuple[str, ...] = ()  # in their order in the sentence
     tokens: str = ""  # the span token that stands for each part in `text`; empty: the parts stand there themselves
     spans: int = 0  # span tokens of each kind
+    is_capitals: bool = False  # the sentence is in capitals, and `text` in sentence case
 
     def source_edits(self) -> list[Edit]:
         """Return the edits that make the sentence again of what the model reads."""
