@@ -1,4 +1,4 @@
-"""What the benchmarks with accepted answers share: normal form, patterns, lines of `train/`, translating and counting.
+"""What the benchmarks with accepted answers share: normal form, patterns, lines of training pairs, translation, counts.
 
 Two texts are the same if their normal forms are. The normal form has no case, accents, punctuation, emoji, articles
 (a, an, the) or spaces; full-width letters are plain ones; "don't" is "do not"; 您 is 你 and 哪儿 is 哪里.
@@ -23,6 +23,7 @@ from sixfold import Translator
 from sixfold.text.encodings import read_lines
 
 DIRECTIONS = ("zh-en", "en-zh")
+OWN_PAIRS = Path(__file__).parents[1] / "recipes" / "corpora"  # written for the model that ships
 SEPARATOR = " / "
 ARTICLES = {"a", "an", "the"}
 CONTRACTIONS = tuple(
@@ -176,19 +177,19 @@ class Table:
         return [*lines, f"{whole.right} of {whole.total} right, {whole.right / max(1, whole.total):.1%}"]
 
 
-def lines_in_train(data: Path, keys: set[str]) -> set[str]:
-    """Those normal forms that are a whole side of a pair in DATA/train/*.tsv.xz."""
+def lines_in_train(data: Path, keys: set[str], own: Path = OWN_PAIRS) -> set[str]:
+    """Those normal forms that are a whole side of a pair in DATA/train/*.tsv.xz or in the files of `own`."""
     longest = 3 * max(map(len, keys), default=0) + 20  # no longer line has so short a normal form, but for rare ones
     matches: set[str] = set()
-    for path in sorted((data / "train").glob("*.tsv.xz")):
-        with lzma.open(path, "rt", encoding="utf-8", newline="\n") as file:
+    for path in (*sorted((data / "train").glob("*.tsv.xz")), *sorted(own.glob("*.tsv"))):
+        with (lzma.open if path.suffix == ".xz" else open)(path, "rt", encoding="utf-8", newline="\n") as file:
             sides = (side for line in file for side in line.rstrip("\n").split("\t") if len(side) <= longest)
             matches.update(key for key in map(normal_form, sides) if key in keys)
     return matches
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("data", type=Path, nargs="?", help="count what stands in DATA/train/*.tsv.xz apart")
+    parser.add_argument("data", type=Path, nargs="?", help="count what stands in the training pairs apart")
     parser.add_argument("--model", type=Path, help="left out: the one that ships")
     parser.add_argument("--json", type=Path, help="write every translation and its judgement to this file")
     parser.add_argument("--show", action="store_true", help="print what is wrong")

@@ -147,8 +147,9 @@ def test_lines_of_the_training_data_are_found_in_any_case(tmp_path):
     (tmp_path / "train").mkdir()
     with lzma.open(tmp_path / "train" / "phrases.tsv.xz", "wt", encoding="utf-8") as file:
         file.write("我爱你。\tI love you.\n你好，朋友\tHello, friend\n")
-    keys = {normal_form(text) for text in ("I LOVE YOU", "我爱你", "hello")}
-    assert lines_in_train(tmp_path, keys) == {normal_form("i love you"), "我爱你"}
+    (tmp_path / "names.tsv").write_text("巴黎\tParis\n", encoding="utf-8")
+    keys = {normal_form(text) for text in ("I LOVE YOU", "我爱你", "hello", "PARIS")}
+    assert lines_in_train(tmp_path, keys, own=tmp_path) == {normal_form("i love you"), "我爱你", "paris"}
 
 
 def test_what_stands_in_the_training_data_is_counted_apart():
