@@ -4,8 +4,9 @@ python benchmarks/guard.py DATA                 # DATA/dev/flores-dev.zh and .en
 python benchmarks/guard.py DATA --sets wmt17    # the set that nothing was tuned on
 python benchmarks/guard.py DATA --pairs FILE... # files with Chinese<TAB>English lines, which may be compressed with xz
 
-`planted_faults.py` plants a fault in a reference. References with a false alarm get none. What is planted in a line depends
-only on the line and the kind of fault, so that two runs plant the same.
+`planted_faults.py` plants a fault in a reference. References with a false alarm get none. What is planted in a line
+depends only on the line and the kind of fault, so that two runs plant the same. The model in the package, or `--model`,
+helps to judge negations; it translates nothing here.
 """
 
 from __future__ import annotations
@@ -15,11 +16,15 @@ import lzma
 import random
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from planted_faults import PLANTS
 
-from sixfold.translation.guard import find_faults
+from sixfold import Translator
+from sixfold.translation.direction import Direction
+from sixfold.translation.guard import Fault, check
+from sixfold.translation.joint_search import search_jointly
 
 SETS = ("flores-dev", "tatoeba", "written", "wmt17")
 
@@ -32,9 +37,15 @@ def _dev_set(data: Path, name: str) -> list[tuple[str, str]]:
 
 
 def _pairs(file: Path) -> list[tuple[str, str]]:
-    text = lzma.open(file, "rt", encoding="utf-8").read() if file.suffix == ".xz" else file.read_text(encoding="utf-8")
+    data = file.read_bytes()
+    text = (lzma.decompress(data) if file.suffix == ".xz" else data).decode()
     lines = (line.split("\t") for line in text.split("\n") if line)
     return [(chinese, english) for chinese, english in lines]
+
+
+def _check_all(direction: Direction, pairs: Sequence[tuple[str, str]]) -> list[list[Fault]]:
+    """Return the faults of translations, each with its source."""
+    return [faults for faults, _ in search_jointly(direction.engine, [check(direction, *pair) for pair in pairs])]
 
 
 def _combined(planted: Counter[tuple[str, str]], detected: Counter[tuple[str, str]], kind: str) -> str:
@@ -47,10 +58,12 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     parser.add_argument("--pairs", nargs="+", type=Path, help="read these files instead of the sets")
-    parser.add_argument("--kinds", nargs="+", choices=list(PLANTS), default=list(PLANTS), help="plant only these faults")
+    parser.add_argument("--kinds", nargs="+", choices=list(PLANTS), default=list(PLANTS), help="plant only these")
     parser.add_argument("--show", type=int, default=0, help="how many false alarms of each kind to print")
     parser.add_argument("--missed", action="store_true", help="print the planted faults that were not found")
+    parser.add_argument("--model", help="the model that judges negations (default: the one in the package)")
     args = parser.parse_args()
+    translator = Translator(args.model, device="cpu") if args.model else Translator(device="cpu")
     if args.pairs:
         sets = {file.name.partition(".")[0]: _pairs(file) for file in args.pairs}
     else:
@@ -61,18 +74,20 @@ def main() -> None:
     lines: Counter[str] = Counter()
     bad: Counter[str] = Counter()
     bad_lines: Counter[tuple[str, str]] = Counter()  # by kind of fault and direction
-    seconds: list[float] = []
+    seconds = 0.0
     for languages in (("zh", "en"), ("en", "zh")):
-        direction = "→".join(languages)
+        name = "→".join(languages)
+        direction = translator.direction("", *languages)
         for each, pairs in sets.items():
-            for pair in pairs:
-                source, target = pair if languages[0] == "zh" else pair[::-1]
-                start = time.perf_counter()
-                faults = find_faults(source, target, languages)
-                seconds.append(time.perf_counter() - start)
+            ordered = [pair if languages[0] == "zh" else pair[::-1] for pair in pairs]
+            start = time.perf_counter()
+            faults_of_references = _check_all(direction, ordered)
+            seconds += time.perf_counter() - start
+            planted_faults: list[tuple[str, str, str, str]] = []  # kind, source, translation, reference
+            for (source, target), faults in zip(ordered, faults_of_references, strict=True):
                 lines[each] += 1
                 bad[each] += bool(faults)
-                bad_lines.update({(fault.kind, direction) for fault in faults})
+                bad_lines.update({(fault.kind, name) for fault in faults})
                 for fault in faults:
                     alarms.setdefault(fault.kind, []).append((source, target, fault.message))
                 if faults:
@@ -82,22 +97,24 @@ def main() -> None:
                     translation = PLANTS[kind](source, target, rng, languages[1])
                     if translation is not None:
                         text = f"{source} {{user_name}}" if kind == "a placeholder lost" else source
-                        planted[kind, direction] += 1
-                        is_detected = bool(find_faults(text, translation, languages))
-                        detected[kind, direction] += is_detected
-                        if args.missed and not is_detected:
-                            print(f"  missed, {kind}, {direction}: {text} → {translation} (was: {target})")
+                        planted_faults.append((kind, text, translation, target))
+            found = _check_all(direction, [(source, translation) for _, source, translation, _ in planted_faults])
+            for (kind, source, translation, target), faults in zip(planted_faults, found, strict=True):
+                planted[kind, name] += 1
+                detected[kind, name] += bool(faults)
+                if args.missed and not faults:
+                    print(f"  missed, {kind}, {name}: {source} → {translation} (was: {target})")
     for kind in args.kinds:
         cells = []
-        for direction in ("zh→en", "en→zh"):
-            count, total = detected[kind, direction], planted[kind, direction]
+        for name in ("zh→en", "en→zh"):
+            count, total = detected[kind, name], planted[kind, name]
             cells.append(f"{count:5} of {total:5} {count / max(1, total):7.1%}")
         print(f"{kind:28} {'   '.join(cells)}{_combined(planted, detected, kind)}")
     for each in sets:
         print(f"false alarms, {each:12} {bad[each]:5} of {lines[each]:5} {bad[each] / lines[each]:7.2%}")
     of_each_kind = {f"{kind} {direction}": count for (kind, direction), count in sorted(bad_lines.items())}
     print(f"false alarms of each kind: {of_each_kind}")
-    print(f"one check of a good translation: {1000 * sum(seconds) / len(seconds):.2f} ms")
+    print(f"one check of a good translation: {1000 * seconds / sum(lines.values()):.2f} ms")
     for kind, of_kind in alarms.items():
         for source, target, message in of_kind[: args.show]:
             print(f"  {kind}: {message} | {source} → {target}")

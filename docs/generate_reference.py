@@ -1038,7 +1038,7 @@ WARNINGS = {
     "markup": "A tag lost the words around which it stood, and was put where they would be.",
     "names": "A placeholder, an address or a name such as iPhone is missing. If the source is not in Latin script, any"
     " name in Latin letters counts. Or a Chinese translation has a name in Latin letters that is not in its source.",
-    "negation": "Of a Chinese and an English sentence, one has a negation and the other has nothing of the kind.",
+    "negation": "Of a Chinese and an English sentence, one has a negation that has no counterpart in the other.",
     "numbers": "Numbers differ: between Chinese and English by value, with currencies, units, dates and times; between"
     " other languages by their digits. The translation was decoded again with the right number, without success.",
     "same-language": "The text is already in the target language.",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sixfold.text.negation import is_negated, may_be_negative
+from sixfold.text.negation import MAX_NEGATIONS, has_negation, is_negated, may_be_negative, without_negations
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,24 @@ def test_what_renders_a_negation_is_known():
     assert may_be_negative("禁止入内", "zh")
     assert not may_be_negative("He spoke.", "en")
     assert not may_be_negative("他说话了。", "zh")
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "without"),
+    [
+        ("zh", "他没有钱。", ["他有钱。"]), ("zh", "他从来不来。", ["他总是来。"]),
+        ("zh", "我不知道他没来。", ["我不知道他来。", "我知道他没来。"]),
+        ("zh", "非常好，不过很贵。", []), ("zh", "你能不能来？", []), ("zh", "我们不得不走。", []),
+        ("en", "I can't see.", ["I can see."]), ("en", "He did not go.", ["He go."]), ("en", "Won’t do.", ["will do."]),
+        ("en", "Nobody came without a hat.", ["somebody came without a hat.", "Nobody came with a hat."]),
+        ("en", "Not only that.", []), ("en", "No. 5 is fine.", []), ("en", "A knot.", []),
+    ],
+)  # fmt: skip
+def test_each_negation_is_taken_out_in_a_text_of_its_own(language, text, without):
+    assert sorted(without_negations(text, language)) == sorted(without)
+    assert not without or has_negation(text, language)
+
+
+def test_few_negations_of_a_long_text_are_taken_out():
+    assert len(without_negations("我不去。" * 1000, "zh")) == MAX_NEGATIONS
+    assert not has_negation("未来非常好，不过很远。", "zh")

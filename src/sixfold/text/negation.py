@@ -1,4 +1,4 @@
-"""Whether a Chinese and an English text say that something is not so, as far as words tell."""
+"""The negations of Chinese and English texts: whether a text has any, and what it says without one of them."""
 
 from __future__ import annotations
 
@@ -57,9 +57,69 @@ _ENGLISH_NEGATIVE = re.compile(
     r"esistible|espective|esponsible|eversible)\w*|dis(?:agree|allow|approv|hones|lik|obey|qualif|regard|"
     r"trust)\w*|mis(?:judg|plac|trust|understand|understood)\w*|steril\w*|stop\w*|before|since|silent|secret|wary|"
     r"warn\w*|differ\w*|either|whether|substitut\w*|foolish|questionable|objects?|in place of|last|from scratch|"
-    r"cynical|un(?!der|til|ion|it|ivers|ique|i|fortunate|less\b|like\b)\w{3,}|\w{3,}less(?:ly|ness)?)\b",
+    r"cynical|off|sober|disabl\w*|losing|lost|until|un(?!der|til|ion|it|ivers|ique|i|fortunate|less\b|like\b)\w{3,}|\w{3,}less(?:ly|ness)?)\b",
     re.IGNORECASE,
 )
+
+
+# Words with a character of negation that negate nothing, and questions such as 能不能.
+_NO_NEGATION = re.compile(
+    r"(?<!从)([\u4e00-\u9fff]{1,2}) ?不 ?\1|有没有|有无|是否|能否|可否|差不多|不过|不但|不仅|不光|不单|不只|不止|不断|"
+    r"不久|不少(?!于)|不错|(?<!我)不管|不论|无论|非常|无数|别人|特别|分别|区别|差别|级别|性别|类别|个别|别的|别墅|告别|未来|非洲|南非|对不起|了不起|不由|不禁|"
+    "不料|不时|不已|不如|不一会|动不动|不妨|不得不|不得了|无非|莫名|莫非|不可不|非[^，。]{0,8}不可"
+)
+_ENGLISH_NO_NEGATION = re.compile(
+    r"\b(?:why (?:don['’]t|not)|not only|no longer than|no doubt|no matter|no wonder|no sooner|no more than|in no time"
+    r"|no\.(?= ?\d)|(?:is|are|was|were|do|does|did|has|have|had|will|would|could|should|can)n['’]t (?:I|you|he|she|it|we|they)\?)",
+    re.IGNORECASE,
+)
+# Each row: a negation, and what takes its place in the same text without it.
+_WITHOUT: dict[str, list[tuple[re.Pattern[str], str]]] = {
+    "zh": [
+        (re.compile(pattern), new)
+        for pattern, new in (
+            ("从来没有?|从未", "曾"), ("从来不|从不", "总是"), ("没有", "有"), ("尚未", "已"),
+            ("未能|无法|没法", "能"), ("并[不未没]|绝不", ""), ("无", "有"), ("别", "请"), ("[不没未非勿莫]", ""),
+        )
+    ],
+    "en": [
+        (re.compile(pattern, re.IGNORECASE), new)
+        for pattern, new in (
+            (r"\b(?:do|does|did)(?: not|n['’]t) ", ""), (r"\b(?:can['’]t|cannot|can not)\b", "can"),
+            (r"\bwon['’]t\b", "will"), (r"\bshan['’]t\b", "shall"), (r"n['’]t\b| not\b|^not ", ""),
+            (r"\bnever ", ""), (r"\bnothing\b", "something"), (r"\bnobody\b|\bno one\b", "somebody"),
+            (r"\bno ", ""), (r"\bnone\b", "some"), (r"\bwithout\b", "with"), (r"\bnowhere\b", "somewhere"),
+            (r"\bneither\b", "either"), (r"\bnor\b", "or"), (r"\bnon-?(?=[a-z]{3})", ""),
+        )
+    ],
+}  # fmt: skip
+_CHINESE_NEGATION = re.compile("[不没未无别非勿莫毋甭否]")
+_EXCEPTIONS = {"zh": _NO_NEGATION, "en": _ENGLISH_NO_NEGATION}
+MAX_NEGATIONS = 3  # of a sentence that are taken out, each in a text of its own
+
+
+def has_negation(text: str, language: str) -> bool:
+    """Return whether a text in `zh` or `en` has a word of negation, whatever it does to the sentence."""
+    if language == "zh":
+        return _CHINESE_NEGATION.search(_NO_NEGATION.sub("，", text)) is not None
+    return _ENGLISH_NOT.search(text) is not None
+
+
+def without_negations(text: str, language: str) -> list[str]:
+    """Return a text in `zh` or `en` without one of its negations, for each of them: "he can't" becomes "he can".
+
+    The texts need not be good ones: they are only compared with the text that has the negation.
+    """
+    taken = [match.span() for match in _EXCEPTIONS[language].finditer(text)]
+    texts = []
+    for pattern, new in _WITHOUT[language]:
+        for match in pattern.finditer(text):
+            if not any(start < match.end() and match.start() < end for start, end in taken):
+                taken.append(match.span())
+                texts.append(text[: match.start()] + new + text[match.end() :])
+                if len(texts) == MAX_NEGATIONS:
+                    return texts
+    return texts
 
 
 def is_negated(text: str, language: str) -> bool:

@@ -29,6 +29,7 @@ class Direction:
     max_source_tokens: int  # without tag and <eos>
     file: ModelFile
     confidence: ConfidenceCurve | None = None  # from the score of a sentence to a probability
+    reverse_tag: tuple[int, ...] | None = None  # the tag of the other direction, if the model has both
 
     def encoder_input(self, ids: Sequence[int]) -> list[int]:
         """Return source tokens with tag and <eos>."""
@@ -81,11 +82,12 @@ def directions_of(file: ModelFile, engine: Engine, tokenizer: Tokenizer) -> list
     """Return the one or two directions of a model."""
     max_tokens = min(engine.config.max_length, file.config.data.max_tokens)
     directions = []
-    for pair in languages_of(file):
-        tag = tag_of(file, tokenizer, pair)
+    tags = {pair: tag_of(file, tokenizer, pair) for pair in languages_of(file)}
+    for pair, tag in tags.items():
         max_source_tokens = max(1, max_tokens - 1 - len(tag))
         curve = curve_from_card(file.card, pair)
-        directions.append(Direction(pair, engine, tokenizer, tag, max_source_tokens, file, curve))
+        reverse_tag = tags.get((pair[1], pair[0]))
+        directions.append(Direction(pair, engine, tokenizer, tag, max_source_tokens, file, curve, reverse_tag))
     return directions
 
 

@@ -14,12 +14,12 @@ from sixfold.text.chinese_quantities import chinese_quantities
 from sixfold.text.english_quantities import english_quantities
 from sixfold.text.language_codes import base_language
 from sixfold.text.languages import LETTERS, SCRIPTS, UNSPACED, letters
-from sixfold.text.negation import is_negated, may_be_negative
 from sixfold.text.numbers import numbers, numbers_differ
 from sixfold.text.quantities import Difference, Quantity, find_difference
 from sixfold.translation.direction import Direction
 from sixfold.translation.documents.units import NO_CHARACTER, Span
 from sixfold.translation.joint_search import Steps, search
+from sixfold.translation.negation_check import find_negation_fault
 from sixfold.translation.protection import protected_spans, remove_protected
 from sixfold.translation.string_search import find_strings
 
@@ -77,8 +77,16 @@ def find_faults(source: str, translation: str, languages: tuple[str, str]) -> li
             *_copies(source, translation, languages),
             *_different_numbers(source, translation, languages),
             *_different_names(source, translation, languages),
-            *_lost_negation(source, translation, languages),
         ]
+    return faults
+
+
+def check(direction: Direction, source: str, translation: str) -> Steps[list[Fault]]:
+    """Return the faults of a translation: those of `find_faults`, or else a negation that one of the texts lacks."""
+    faults = find_faults(source, translation, direction.languages)
+    if not faults:
+        message = yield from find_negation_fault(direction, source, translation)
+        faults = [Fault("negation", message)] if message else []
     return faults
 
 
@@ -274,16 +282,6 @@ def _find_span(text: str, part: str) -> Span | None:
     return (start, start + len(part)) if start >= 0 else None
 
 
-def _lost_negation(source: str, translation: str, languages: tuple[str, str]) -> Iterator[Fault]:
-    """Yield a fault if one of a Chinese and an English sentence is negated and the other has no word of the kind."""
-    first, second = map(base_language, languages)
-    if {first, second} == {"zh", "en"}:
-        if is_negated(source, first) and not may_be_negative(translation, second):
-            yield Fault("negation", "the source has a negation that the translation lacks")
-        elif is_negated(translation, second) and not may_be_negative(source, first):
-            yield Fault("negation", "the translation has a negation that the source lacks")
-
-
 def _fold(text: str) -> str:
     """Return a text without case and accents."""
     folded = unicodedata.normalize("NFKD", text).casefold()
@@ -312,11 +310,17 @@ def search_without_faults(
     if kinds & {"short", "cut", "empty"}:
         retry = replace(retry, min_length=min(retry.max_length, max(3, len(ids) // 2)))
 
-    def count_faults(hypothesis: Hypothesis) -> int:
-        return len(find_faults(sentence, direction.decode_target(hypothesis.tokens), direction.languages))
+    def count_faults(hypotheses: Sequence[Hypothesis]) -> Steps[list[int]]:
+        counts = []
+        for hypothesis in hypotheses:
+            faults = yield from check(direction, sentence, direction.decode_target(hypothesis.tokens))
+            counts.append(len(faults))
+        return counts
 
     source = direction.encoder_input(ids)
     hypotheses = yield from search(source, retry)
-    if retry.no_repeat and all(map(count_faults, hypotheses)):  # a word of one token loops without any run of four
-        hypotheses = [*hypotheses, *(yield from search(source, replace(retry, no_repeat=2)))]
-    return sorted(hypotheses, key=count_faults)
+    counts = yield from count_faults(hypotheses)
+    if retry.no_repeat and all(counts):  # a word of one token loops without any run of four
+        more = yield from search(source, replace(retry, no_repeat=2))
+        hypotheses, counts = [*hypotheses, *more], [*counts, *(yield from count_faults(more))]
+    return [hypotheses[index] for index in sorted(range(len(hypotheses)), key=counts.__getitem__)]

@@ -29,9 +29,9 @@ class Search(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """The mean log-probability of the tokens of each target, <eos> included."""
+    """The mean log-probability of the tokens of each target, given its source, <eos> included."""
 
-    source: Tokens
+    sources: tuple[Tokens, ...]
     targets: tuple[Tokens, ...]
 
 
@@ -56,7 +56,13 @@ def search(
 
 def score(source: Sequence[int], targets: Sequence[Sequence[int]]) -> Steps[list[float]]:
     """Return the mean log-probability of the tokens of each target, <eos> included."""
-    scores: list[float] = yield Scores(tuple(source), tuple(map(tuple, targets)))
+    scores = yield from score_pairs([source] * len(targets), targets)
+    return scores
+
+
+def score_pairs(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> Steps[list[float]]:
+    """Return the mean log-probability of the tokens of each target, given its source, <eos> included."""
+    scores: list[float] = yield Scores(tuple(map(tuple, sources)), tuple(map(tuple, targets)))
     return scores
 
 
@@ -104,18 +110,22 @@ def _group(request: EngineRequest) -> tuple[object, ...]:
 
 def _answer(engine: Engine, requests: Sequence[EngineRequest]) -> list[Any]:
     """Return the results of requests of one group."""
-    sources = [list(request.source) for request in requests]
     first = requests[0]
+    if isinstance(first, Scores):
+        pairs = [request for request in requests if isinstance(request, Scores)]
+        logprobs = iter(
+            engine.score(
+                [list(source) for request in pairs for source in request.sources],
+                [list(target) for request in pairs for target in request.targets],
+            )
+        )
+        return [[mean_logprob(next(logprobs)) for _ in request.targets] for request in pairs]
+    sources = [list(request.source) for request in requests if not isinstance(request, Scores)]
     if isinstance(first, Search):
         prefixes = [list(request.prefix or ()) for request in requests if isinstance(request, Search)]
         # Without prefixes the engine may use the model's shortlist.
         return engine.decode(sources, first.options, None if first.prefix is None else prefixes)
-    if isinstance(first, Alignment):
-        return engine.align(sources, [list(request.target) for request in requests if isinstance(request, Alignment)])
-    targets = [request.targets for request in requests if isinstance(request, Scores)]
-    repeated = [source for source, of_source in zip(sources, targets, strict=True) for _ in of_source]
-    logprobs = iter(engine.score(repeated, [list(target) for of_source in targets for target in of_source]))
-    return [[mean_logprob(next(logprobs)) for _ in of_source] for of_source in targets]
+    return engine.align(sources, [list(request.target) for request in requests if isinstance(request, Alignment)])
 
 
 def mean_logprob(logprobs: Sequence[float]) -> float:

@@ -25,7 +25,7 @@ from sixfold.translation.correction import correct_numbers
 from sixfold.translation.direction import Direction, language_notices
 from sixfold.translation.explain import TranslatedSentence, explain, join_details, move_details
 from sixfold.translation.glossary import apply_terms, has_term
-from sixfold.translation.guard import Fault, find_faults, search_without_faults
+from sixfold.translation.guard import Fault, check, search_without_faults
 from sixfold.translation.insertion import Insertion, insert_parts
 from sixfold.translation.joint_search import Steps, search, search_jointly
 from sixfold.translation.memory import TranslationMemory
@@ -240,11 +240,11 @@ def _retry_faulty(direction: Direction, result: SentenceResult, options: DecodeO
     sentence, hypotheses = result.sentence, result.hypotheses
     written = direction.decode_target(hypotheses[0].tokens)
     read = sentence.read.text if result.insertion is None else result.insertion.read
-    faults = find_faults(read, written, direction.languages)
+    faults = yield from check(direction, read, written)
     if faults and not sentence.prefix and result.insertion is None:  # a prefix is the caller's choice
         again = options.options.search(direction.max_target_tokens)
         better, *_ = yield from search_without_faults(direction, read, sentence.ids, faults, again)
-        fewer = find_faults(read, direction.decode_target(better.tokens), direction.languages)
+        fewer = yield from check(direction, read, direction.decode_target(better.tokens))
         if len(fewer) < len(faults) and result.is_copied(direction, better):
             hypotheses, faults = (better, *hypotheses[1:]), fewer
         if any(fault.kind == "numbers" for fault in faults):
@@ -252,7 +252,8 @@ def _retry_faulty(direction: Direction, result: SentenceResult, options: DecodeO
             first = hypotheses[0]
             corrected = yield from correct_numbers(direction, read, sentence.ids, first, options.options, is_copied)
             if corrected is not None:
-                hypotheses, faults = (corrected, *hypotheses[1:]), []
+                hypotheses = corrected, *hypotheses[1:]
+                faults = yield from check(direction, read, direction.decode_target(corrected.tokens))
     return replace(result, hypotheses=hypotheses, faults=(*faults, *_doubts(direction, hypotheses[0])))
 
 
