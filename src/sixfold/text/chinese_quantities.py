@@ -22,7 +22,7 @@ from sixfold.text.quantities import (
     rounded,
     shared_units,
 )  # fmt: skip
-from sixfold.text.units import CHINESE_UNITS, PERCENT, SIGNS, is_currency
+from sixfold.text.units import CHINESE_UNITS, MEASURES, PERCENT, SIGNS, is_currency
 
 _DIGIT_VALUES = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "亿": 10**8}
@@ -82,12 +82,12 @@ _AFTER = re.compile(
     rf" ?(?:(?:又(?P<whole>{_NUMBER}))?分之(?P<numerator>{_NUMBER})"
     rf"|(?P<century>世纪)(?: ?(?P<decade>{_SHORT_NUMBER}) ?年代)?"
     r"|(?P<years>年代|后(?![,。的来面退边者续续]))"
-    r"|(?P<month>月)(?!季|饼|亮|球|光|度|底薪)|(?P<day>日(?![元圆内后游间]|之内)|号)"
+    r"|(?P<month>月)(?!季|饼|亮|球|光|度|底薪)|(?P<day>日(?![元圆内后游间]|之内)|号(?![桌楼线门房院车机]))"
     r"|(?P<tenths>成(?![为了立功员长就本绩果交年分])|折(?!叠|磨|断|腾|扣))(?P<more_tenths>[半五])?"
-    rf"|[块元]零?(?P<jiao>[{_ONE_TO_NINE}\d]{{1,2}}|[{_ONE_TO_NINE}\d][毛角](?:[{_ONE_TO_NINE}\d]分?)?)[毛角]?(?![{_NUMERAL}\d边])"
+    rf"|[块元](?!一[^毛角，。、；！？])零?(?P<jiao>[{_ONE_TO_NINE}\d]{{1,2}}|[{_ONE_TO_NINE}\d][毛角](?:[{_ONE_TO_NINE}\d]分?)?)[毛角]?(?![{_NUMERAL}\d边])"
     r"|(?P<small>[毛角](?!度|色|落|巾|衣|病|泽))|(?P<piece>块)"
     rf"|[多余几来]?[ -]?(?P<unit>{_UNITS})(?P<half>半)?"
-    rf"(?P<tail>(?<=[米度秒])[{_ONE_TO_NINE}\d]{{1,2}}(?![{_NUMERAL}\d]))?(?![A-Za-z])"
+    rf"(?P<tail>(?<=[米度秒尺])[{_ONE_TO_NINE}\d]{{1,2}}(?![{_NUMERAL}\d]))?(?![A-Za-z])"
     rf"|(?P<more>个半|[圈层](?=半))|(?P<times>倍)(?P<half_more>半)?|[多余几来]?(?P<classifier>"
     "[个名位人只条张本辆次件种家座所间层楼级部台场杯瓶支篇句门项期届队组份口匹头双对套轮局集架艘颗枚棵栋株幅封顿遍桶盒箱袋包根枝把人]))"
 )
@@ -176,7 +176,10 @@ def _number(text: str, match: re.Match[str]) -> Iterator[Quantity]:
             yield Quantity("number", (percent, rounded(percent / 100), values[0], share), span, LOOSE)
         return
     if before == "第":
-        yield Quantity("ordinal", values, (start, end), max(weight, LIKELY) if values[0] > 1 else LOOSE)
+        after = _AFTER.match(text, end)
+        unit = CHINESE_UNITS.get(after["unit"] or "", "") if after else ""
+        unit = unit if unit in MEASURES and MEASURES[unit][0] == "duration" else ""
+        yield Quantity("ordinal", values, (start, end), max(weight, LIKELY) if values[0] > 1 else LOOSE, unit)
         return
     if is_kilo:  # 五千米
         values = (*values, rounded(values[0] / 1000))
@@ -300,7 +303,8 @@ def _weight(text: str, match: re.Match[str], value: float) -> int:
     """Return how surely a translation has a number."""
     number, start = match["number"], match.start("number")
     if (match["before"] and match["before"] in "几数上成好") or "几" in number:
-        return LIKELY if value >= 100 else LOOSE
+        after = _AFTER.match(text, match.end())
+        return LIKELY if value >= 100 or (after and after["unit"]) else LOOSE
     if number[0].isdigit():
         behind = text[match.end() : match.end() + 1]
         if NAME_BEFORE.search(text, max(0, start - 20), start) or (behind.isascii() and behind.isalpha()):

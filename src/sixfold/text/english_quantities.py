@@ -22,7 +22,7 @@ from sixfold.text.quantities import (
     rounded,
     shared_units,
 )  # fmt: skip
-from sixfold.text.units import ENGLISH_UNITS, PERCENT, SIGNS, is_currency
+from sixfold.text.units import ENGLISH_UNITS, MEASURES, PERCENT, SIGNS, is_currency
 
 _ONES = [
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
@@ -106,6 +106,8 @@ _AFTER = re.compile(
     rf"(?P<unit>{_UNITS})(?![A-Za-z\d])",
     re.IGNORECASE,
 )
+_OF_UNITS = re.compile(rf" of (?P<unit>{_UNITS})(?![A-Za-z\d])", re.IGNORECASE)
+_TENS_OF = re.compile(r"\b(tens|dozens|scores|hundreds) of \Z", re.IGNORECASE)
 _TOKEN = re.compile(
     r"[ -]and[ -](?:a|one)[ -](?P<share>half|third|quarter)\b"
     rf"|(?P<joint>[ -]?|[ -]and[ -])(?:(?P<digits>{DIGITS})|(?P<word>{_ONE})\b|(?P<scale>{_SCALE})s?\b"
@@ -225,7 +227,7 @@ def _number(text: str, match: re.Match[str]) -> Iterator[Quantity]:
     first = match.start("number")
     value, end, is_word = _read_number(text, first)
     if end > first and (text[end - 1] == "s" or text[first:end].lower() in ("a dozen", "dozen")):  # dozens, thousands
-        yield Quantity("number", (value, 10.0), match.span(), LOOSE)
+        yield from _vague_amount(text, match.start(), value, end)
         return
     start = match.start()
     ordinal = _AFTER_NUMBER.match(text, max(end, first))
@@ -244,7 +246,8 @@ def _number(text: str, match: re.Match[str]) -> Iterator[Quantity]:
             shares = (share, float(rank)) if value == 1 else (share,)
             yield Quantity("fraction", shares[:1], (start, ordinal.end()), LIKELY if value == 1 else PAIRED, sign)
             yield Quantity("number", shares, (start, ordinal.end()), LOOSE)
-            if value == 1 and rank != 4 and word not in ("half", "halve") and not sign:  # a third one
+            is_share = word in ("half", "halve", "quarter") or text.startswith(" of ", ordinal.end())
+            if value == 1 and not is_share and not sign:  # a third one
                 yield Quantity("ordinal", (float(rank),), (start, ordinal.end()), LIKELY)
             return
     share_of = _SHARE_OF.match(text, end) if value < 100 else None
@@ -267,9 +270,23 @@ def _number(text: str, match: re.Match[str]) -> Iterator[Quantity]:
         yield Quantity("time", (value % 12 * 60,), (start, end), LIKELY)
     if after is None or (is_ordinal and not after["century"]):
         values = (value, rounded(1 / value)) if is_ordinal and value else digit_values(text[first:end], value)
-        yield Quantity("ordinal" if is_ordinal else "number", values, (start, end), weight, sign)
+        unit = ENGLISH_UNITS[after["unit"].lower()] if after is not None and after["unit"] else ""
+        unit = unit if unit in MEASURES and MEASURES[unit][0] == "duration" else ""
+        yield Quantity("ordinal" if is_ordinal else "number", values, (start, end), weight, sign or unit)
         return
     yield from _with_unit(value, (start, after.end()), weight, sign, after, is_ordinal)
+
+
+def _vague_amount(text: str, start: int, value: float, end: int) -> Iterator[Quantity]:
+    """Yield dozens or thousands, which are likely to have a counterpart only with a unit: "thousands of years"."""
+    times = _TENS_OF.search(text, max(0, start - 14), start)
+    value *= {"t": 10, "d": 10, "s": 10, "h": 100}[times[1][0].lower()] if times else 1
+    measured = _OF_UNITS.match(text, end)
+    if measured is None:
+        yield Quantity("number", (value, 10.0), (start, end), LOOSE)
+    else:
+        unit = ENGLISH_UNITS[measured["unit"].lower()]
+        yield Quantity("number", (value, 10.0), (start, measured.end()), LIKELY, unit)
 
 
 def _is_hour(text: str, start: int, end: int) -> bool:

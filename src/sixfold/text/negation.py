@@ -70,7 +70,8 @@ _NO_NEGATION = re.compile(
 )
 _ENGLISH_NO_NEGATION = re.compile(
     r"\b(?:why (?:don['’]t|not)|not only|no longer than|no doubt|no matter|no wonder|no sooner|no more than|in no time"
-    r"|no\.(?= ?\d)|(?:is|are|was|were|do|does|did|has|have|had|will|would|could|should|can)n['’]t (?:I|you|he|she|it|we|they)\?)",
+    r"|no\.(?= ?\d)"
+    r"|(?:is|are|was|were|do|does|did|has|have|had|will|would|could|should|can)n['’]t (?:I|you|he|she|it|we|they)\?)",
     re.IGNORECASE,
 )
 # Each row: a negation, and what takes its place in the same text without it.

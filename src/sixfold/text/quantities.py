@@ -92,13 +92,14 @@ _RANGE = re.compile(r" ?(?:-|to|or|and|至|到|或|和|、|/|,) ?")
 
 
 def numeric_date(date: str, start: int) -> Iterator[Quantity]:
-    """Yield the year, the month and the day of a date such as 2024-03-05 or 5/3/2024; either may be the month."""
+    """Yield the year, the month and the day of a date such as 2024-03-05; in 5/3/2024 either may be the month."""
     numbers = [int(number) for number in re.split(r"[-/.]", date)]
     year = next(number for number in numbers if number > 999)
     others = [float(number) for number in numbers if number <= 999]
     span = start, start + len(date)
     yield Quantity("year", (year,), span, SURE)
-    yield Quantity("month", tuple(number for number in others if 1 <= number <= 12), span, PAIRED)
+    months = others[:1] if numbers[0] == year and others[0] <= 12 else others
+    yield Quantity("month", tuple(number for number in months if 1 <= number <= 12), span, PAIRED)
     yield Quantity("day", tuple(others), span, LIKELY)
     yield from (Quantity("number", (number,), span, LOOSE) for number in others)
 
@@ -146,7 +147,7 @@ def shared_units(quantities: list[Quantity], text: str) -> list[Quantity]:
         gap = text[first.span[1] : second.span[0]]
         if not (first.kind == second.kind == "number") or len(gap) > 5 or not _RANGE.fullmatch(gap):
             continue
-        unit, own = (first.unit, True) if first.unit else (second.unit, False)
+        unit, own = (first.unit, first.has_own_unit) if first.unit or not second.unit else (second.unit, False)
         scales = [scale for scale in (10**12, 10**9, 10**8, 10**6, 10**4, 1000, 100) if second.values[0] % scale == 0]
         values = first.values
         if scales and first.values[0] < 10_000 and first.values[0] < scales[0]:
@@ -252,11 +253,16 @@ def _is_converted(quantity: Quantity, measures: Mapping[Key, set[str]]) -> bool:
 
 def _unit_conflict(source: Sequence[Quantity], target: Sequence[Quantity]) -> Difference | None:
     """Return the first quantity of a text whose equals in the other text all have other units, and one of these."""
-    for first, second in ((source, target), (target, source)):
-        by_key: dict[Key, list[Quantity]] = {}
-        for quantity in second:
+    by_keys: list[dict[Key, list[Quantity]]] = []
+    for quantities in (source, target):
+        by_keys.append({})
+        for quantity in quantities:
             for key in quantity.comparison_keys():
-                by_key.setdefault(key, []).append(quantity)
+                by_keys[-1].setdefault(key, []).append(quantity)
+    for quantity in source:
+        for other in _in_place_of(quantity, *by_keys):
+            return Difference((quantity,), (other,))
+    for first, second, by_key in ((source, target, by_keys[1]), (target, source, by_keys[0])):
         for quantity in first:
             if not quantity.unit or not quantity.has_own_unit or quantity.weight == LOOSE:
                 continue
@@ -266,6 +272,35 @@ def _unit_conflict(source: Sequence[Quantity], target: Sequence[Quantity]) -> Di
                 pair = (quantity,), (equals[0],)
                 return Difference(*(pair if first is source else pair[::-1]))
     return None
+
+
+def _in_place_of(
+    quantity: Quantity, of_source: Mapping[Key, list[Quantity]], of_target: Mapping[Key, list[Quantity]]
+) -> Iterator[Quantity]:
+    """Yield the quantities of a translation that have another unit than an equal one of the source in their place.
+
+    Neither text has an amount of this size in the unit of the other: "three weeks" in the place of 三个月, even where
+    another 3 is in both texts.
+    """
+    key = (quantity.group, quantity.values[0])
+    equals, same = of_target.get(key, ()), of_source.get(key, ())
+    if not _measures(quantity) or any(
+        _measures(equal) and are_same_units(equal.unit, quantity.unit) for equal in equals
+    ):
+        return
+    for other in equals:
+        if (
+            _measures(other)
+            and other.values[0] == quantity.values[0]
+            and other.sort[1] == quantity.sort[1]
+            and not any(_measures(equal) and are_same_units(equal.unit, other.unit) for equal in same)
+        ):
+            yield other
+
+
+def _measures(quantity: Quantity) -> bool:
+    """Return whether a quantity has a unit of its own and stands for itself."""
+    return bool(quantity.unit) and quantity.has_own_unit and quantity.weight != LOOSE
 
 
 def _has_unit_of(quantity: Quantity, other: Quantity, units: set[str], is_translation: bool) -> bool:
