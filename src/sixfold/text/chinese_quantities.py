@@ -85,7 +85,7 @@ _AFTER = re.compile(
     r"|(?P<month>月)(?!季|饼|亮|球|光|度|底薪)|(?P<day>日(?![元圆内后游间]|之内)|号(?![桌楼线门房院车机]))"
     r"|(?P<tenths>成(?![为了立功员长就本绩果交年分])|折(?!叠|磨|断|腾|扣))(?P<more_tenths>[半五])?"
     rf"|[块元](?!一[^毛角，。、；！？])零?(?P<jiao>[{_ONE_TO_NINE}\d]{{1,2}}|[{_ONE_TO_NINE}\d][毛角](?:[{_ONE_TO_NINE}\d]分?)?)[毛角]?(?![{_NUMERAL}\d边])"
-    r"|(?P<small>[毛角](?!度|色|落|巾|衣|病|泽))|(?P<piece>块)"
+    r"|(?P<small>[毛角](?!度|色|落|巾|衣|病|泽))|(?P<piece>块(?!钱))"
     rf"|[多余几来]?[ -]?(?P<unit>{_UNITS})(?P<half>半)?"
     rf"(?P<tail>(?<=[米度秒尺])[{_ONE_TO_NINE}\d]{{1,2}}(?![{_NUMERAL}\d]))?(?![A-Za-z])"
     rf"|(?P<more>个半|[圈层](?=半))|(?P<times>倍)(?P<half_more>半)?|[多余几来]?(?P<classifier>"

@@ -76,7 +76,8 @@ _START = (
 )
 _HALF_OF_DAY = r"(?P<half> ?[ap]\.?m\b\.?)"
 _ENGLISH = re.compile(
-    r"(?P<skip>\b(?:no one|one another|one(?:self|'s)|each one|one by one|24/7|nine to five)\b)"
+    r"(?P<skip>(?<=first |third |ourth )quarters?\b|(?<=second )quarters?\b"
+    r"|\b(?:no one|one another|one(?:self|'s)|each one|one by one|24/7|nine to five)\b)"
     rf"|\b(?P<weekday>{'|'.join(_WEEKDAYS)})s?\b"
     rf"|\b(?P<month>{'|'.join(name for name in _MONTHS if name not in ('March', 'May'))}"
     r"|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b(?=\.? \d)|(?:Jan|Feb|Aug|Sept?|Oct|Nov|Dec)\.(?= )"
@@ -325,7 +326,7 @@ def _weight(text: str, start: int, end: int, value: float, is_ordinal: bool) -> 
             return LOOSE
         return SURE if end - start > 1 else PAIRED if value > 1 else LIKELY
     if is_ordinal:
-        return LIKELY if value > 1 else LOOSE
+        return LOOSE if value <= 1 else LIKELY if value <= 12 else PAIRED
     return LOOSE if value <= 1 else PAIRED
 
 

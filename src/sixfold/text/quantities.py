@@ -52,7 +52,7 @@ class Quantity(NamedTuple):
     @property
     def sort(self) -> tuple[str, str]:
         """The kind and what is measured; quantities of one sort may stand in each other's place."""
-        if self.kind in ("time", "year"):
+        if self.kind in ("time", "year", "ordinal"):
             return self.kind, ""
         if is_currency(self.unit):
             return self.kind, "money"
