@@ -66,10 +66,11 @@ _ENGLISH_NEGATIVE = re.compile(
 _NO_NEGATION = re.compile(
     r"(?<!从)([\u4e00-\u9fff]{1,2}) ?不 ?\1|有没有|有无|是否|能否|可否|差不多|不过|不但|不仅|不光|不单|不只|不止|不断|"
     r"不久|不少(?!于)|不错|(?<!我)不管|不论|无论|非常|无数|别人|特别|分别|区别|差别|级别|性别|类别|个别|别的|别墅|告别|未来|非洲|南非|对不起|了不起|不由|不禁|"
-    "不料|不时|不已|不如|不一会|动不动|不妨|不得不|不得了|无非|莫名|莫非|不可不|非[^，。]{0,8}不可"
+    "不料|不时|不已|不如|不一会|动不动|不妨|不便|不到|不一样|忍不住|沉没|不得不|不得了|无非|莫名|莫非|不可不|非[^，。]{0,8}不可"
 )
 _ENGLISH_NO_NEGATION = re.compile(
-    r"\b(?:why (?:don['’]t|not)|not only|no longer than|no doubt|no matter|no wonder|no sooner|no more than|in no time"
+    r"\b(?:why (?:don['’]t|not)|not (?:only|just|merely|simply|solely|long ago)"
+    r"|no longer than|no doubt|no matter|no wonder|no sooner|no more than|in no time"
     r"|no\.(?= ?\d)"
     r"|(?:is|are|was|were|do|does|did|has|have|had|will|would|could|should|can)n['’]t (?:I|you|he|she|it|we|they)\?)",
     re.IGNORECASE,

@@ -156,6 +156,13 @@ def shared_units(quantities: list[Quantity], text: str) -> list[Quantity]:
     for index in range(1, len(shared)):
         first, second = shared[index - 1], shared[index]
         gap = text[first.span[1] : second.span[0]]
+        if _RANGE.fullmatch(gap):  # 9月26-28日, September 26-28
+            if first.kind == "number" and second.kind == "day" and first.values[0] < second.values[0]:
+                shared[index - 1] = first._replace(kind="day", weight=min(first.weight, LIKELY))
+            is_day = index > 1 and shared[index - 2].kind == "day" and shared[index - 2].span == first.span
+            if is_day and second.kind == "number" and first.values[0] < second.values[0] <= 31:
+                shared[index] = second._replace(kind="day", weight=min(second.weight, LIKELY))
+                continue
         year = first.values[0]
         if gap == "-" and 1000 <= year < 3000 and second.values[0] < 100 and second.kind == "number":  # 2012-13
             size = 10 if second.values[0] < 10 else 100

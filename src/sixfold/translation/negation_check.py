@@ -25,7 +25,7 @@ from sixfold.translation.joint_search import Steps, score_pairs
 MAX_GAIN = 5.0
 PLAIN = 5.0  # the text is plainly negated
 LACKING = 3.0  # the other text has no word that could render a negation
-THRESHOLDS = {"zh": 5.5, "en": 1.3}  # by the language of the negated text, if the other text has no negation
+THRESHOLDS = {"zh": 6.0, "en": 2.0}  # by the language of the negated text, if the other text has no negation
 MIN_GAIN = 2.0  # where both texts have negations
 
 LOST = "the source has a negation that the translation lacks"
@@ -40,7 +40,8 @@ def find_negation_fault(direction: Direction, source: str, translation: str) -> 
     is_alone = has_negation(source, first) != has_negation(translation, second)
     in_source, in_translation = without_negations(source, first), without_negations(translation, second)
     is_lost = has_negation(source, first) if is_alone else len(in_source) > len(in_translation)
-    if not is_alone and len(in_source) == len(in_translation):
+    variants = in_source if is_lost else in_translation
+    if not variants or (not is_alone and len(in_source) == len(in_translation)):
         return None
     tag = direction.tag if is_lost else direction.reverse_tag
     negated, other = (source, translation) if is_lost else (translation, source)
@@ -52,7 +53,7 @@ def find_negation_fault(direction: Direction, source: str, translation: str) -> 
     if tag is None:  # the model does not read translations
         return ADDED if evidence == PLAIN + LACKING else None
     if evidence + MAX_GAIN > threshold:
-        gain = yield from _gain(direction, tag, negated, in_source if is_lost else in_translation, other)
+        gain = yield from _gain(direction, tag, negated, variants, other)
         evidence += max(-MAX_GAIN, min(MAX_GAIN, gain))
     return (LOST if is_lost else ADDED) if evidence > threshold else None
 
@@ -61,7 +62,7 @@ def _gain(direction: Direction, tag: Sequence[int], text: str, variants: Sequenc
     """Return how much likelier the other text is after one of the variants of a text than after the text itself."""
     target = direction.encode_target(other)
     sources = [[*tag, *direction.encode_target(each), direction.engine.config.eos] for each in (text, *variants)]
-    if not variants or max(map(len, (target, *sources))) >= direction.engine.config.max_length:
+    if max(map(len, (target, *sources))) >= direction.engine.config.max_length:
         return -MAX_GAIN
     means = yield from score_pairs(sources, [target] * len(sources))
     return (max(means[1:]) - means[0]) * (len(target) + 1)
