@@ -11,8 +11,9 @@ _ARGUMENT = re.compile(r"\{\s{0,9}[\w.-]{1,60}\s{0,9},\s{0,9}(?:plural|selectord
 _OFFSET = re.compile(r"\s*offset:\d{1,9}")
 _BRANCH = re.compile(r"\s*(?:=\d{1,9}|[\w-]{1,60})\s*\{")
 _ARGUMENT_END = re.compile(r"\s*\}")
-# What has no meaning in a text: quoted characters, placeholders, and everything but braces and quotation marks.
-_LITERAL = re.compile(r"''|'[{}#|][^']*+'|\{\{[^{}]*+\}\}|\{[^{}]*+\}|'|[^{}']++")
+# What has no meaning in a text: quoted characters, placeholders, and everything but braces and quotation marks. A
+# quotation that has no end would take in the rest of the message.
+_LITERAL = re.compile(r"''|'[{}#|][^']*+'|\{\{[^{}]*+\}\}|\{[^{}]*+\}|'(?![{}#|])|[^{}']++")
 
 
 def message_texts(text: str) -> list[Span] | None:
