@@ -69,7 +69,7 @@ slow: .venv/.dev  ## what CI has no time for: ten kills, guides that train, more
 	  echo 'no nginx: the tests of its example will be skipped' >&2
 	@command -v soffice > /dev/null || \
 	  echo 'no LibreOffice: the tests that convert office documents will be skipped' >&2
-	$(BIN)/python -m pytest -n auto -m slow
+	$(BIN)/python -m pytest -n auto -m slow -o faulthandler_timeout=3600
 
 ray: .venv/.dev  ## the tests that kill Ray's workers, which take half a minute and a large install
 	$(INSTALL) --editable '.[ray]'

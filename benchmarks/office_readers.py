@@ -133,6 +133,17 @@ def _other_members(members: dict[str, bytes], text_members: str) -> Outline:
     return outline
 
 
+def _metadata_blocks(members: dict[str, bytes]) -> Outline:
+    """Return the elements of the metadata, with the texts of those that are no prose, such as authors and dates."""
+    blocks = []
+    for name in ("docProps/core.xml", "meta.xml"):
+        for element in parse_xml(members[name], name).iter() if members.get(name) else ():
+            is_prose = _name(element) in ("title", "subject", "description", "language")
+            text = "" if is_prose else (element.text or "").strip()
+            blocks.append(Block(f"{name} {_name(element)} {sorted(element.attrib.items())} {text}"))
+    return blocks
+
+
 def read_docx(data: bytes) -> Outline:
     """Read every member with lxml, and open the document with python-docx."""
     import docx
@@ -141,7 +152,7 @@ def read_docx(data: bytes) -> Outline:
     pattern = (
         r"word/(?:[^/]*\.xml|diagrams/.*|charts/.*)|docProps/(?:core|app|custom)\.xml|\[Content_Types\]\.xml|_rels/.*"
     )
-    blocks = _other_members(members, pattern)
+    blocks = [*_other_members(members, pattern), *_metadata_blocks(members)]
     for name, content in members.items():
         if re.fullmatch(r"word/(?:document\d*|header\d*|footer\d*|footnotes|endnotes|comments)\.xml", name):
             blocks += paragraph_blocks(parse_xml(content, name), name, frozenset(["p"]), _OFFICE_TEXT)
@@ -158,6 +169,7 @@ def read_pptx(data: bytes) -> Outline:
 
     members = members_of(data)
     blocks = _other_members(members, r"ppt/.*\.xml|docProps/(?:core|app|custom)\.xml")
+    blocks += _metadata_blocks(members)
     for name, content in members.items():
         if re.fullmatch(r"ppt/(?:slides|notesSlides|diagrams|comments|slideLayouts|slideMasters)/[^/]*\.xml", name):
             blocks += paragraph_blocks(parse_xml(content, name), name, frozenset(["p"]), _OFFICE_TEXT)
@@ -175,6 +187,7 @@ def read_xlsx(data: bytes) -> Outline:
 
     members = members_of(data)
     blocks = _other_members(members, r"xl/.*\.xml|docProps/(?:core|app|custom)\.xml")
+    blocks += _metadata_blocks(members)
     try:
         book = openpyxl.load_workbook(io.BytesIO(data), rich_text=True)
     except Exception as error:
@@ -203,6 +216,7 @@ def read_odf(data: bytes) -> Outline:
     blocks = [
         Block("mimetype", _mimetype_errors(data)),
         *_other_members(members, r"content\.xml|styles\.xml|meta\.xml"),
+        *_metadata_blocks(members),
     ]
     for name in ("content.xml", "styles.xml"):
         if name in members:

@@ -26,7 +26,7 @@ from sixfold.translation.documents.office import docx, drawing, epub, odt, pptx,
 from sixfold.translation.documents.options import FLAGS, DocumentOptions
 from sixfold.translation.documents.structure import Structure
 from sixfold.translation.documents.units import Unit
-from sixfold.translation.documents.xml_texts import XmlTexts
+from sixfold.translation.documents.xml_texts import METADATA, XmlTexts
 
 Parse = Callable[[str, DocumentOptions], list[Unit]]
 
@@ -93,7 +93,12 @@ _DRAWING = Format(_without_options(drawing.parse), (), drawing.structure, drawin
 _XLSX = Format(_without_options(xlsx.parse), (), xlsx.structure)
 _ODT = Format(_without_options(odt.parse), (), odt.structure, odt.set_language)
 _XHTML = Format(_without_options(html.parse), (), epub.page_structure, html.set_language, epub.expand_empty_tags)
-_ODT_MEMBERS = ((re.compile(r"(?:Object [^/]+/)?(?:content|styles)\.xml"), _ODT),)
+_METADATA = _texts(METADATA)
+_OOXML_PROPERTIES = re.compile(r"docProps/core\.xml"), _METADATA
+_ODT_MEMBERS = (
+    (re.compile(r"(?:Object [^/]+/)?(?:content|styles)\.xml"), _ODT),
+    (re.compile(r"meta\.xml"), _METADATA),
+)
 
 MAN_SUFFIXES = (".man", *(f".{section}" for section in range(1, 10)))
 FORMATS: Mapping[str, Format | Archive] = {
@@ -131,6 +136,7 @@ FORMATS: Mapping[str, Format | Archive] = {
         (
             (re.compile(r"word/(?:document|header|footer|footnotes|endnotes|comments|styles)\d*\.xml"), _DOCX),
             (re.compile(r"word/(?:charts/chart|diagrams/(?:data|drawing))\d*\.xml"), _DRAWING),
+            _OOXML_PROPERTIES,
         ),
     ),
     "pptx": Archive(
@@ -140,6 +146,7 @@ FORMATS: Mapping[str, Format | Archive] = {
         (
             (pptx.DRAWING_PARTS, _DRAWING),
             (pptx.COMMENT_PARTS, _texts(pptx.COMMENTS)),
+            _OOXML_PROPERTIES,
         ),
     ),
     "xlsx": Archive(
@@ -150,6 +157,7 @@ FORMATS: Mapping[str, Format | Archive] = {
             (re.compile(r"xl/(?:sharedStrings|(?:comments/)?comments?\d*|worksheets/[^/]+)\.xml"), _XLSX),
             (re.compile(r"xl/(?:charts/chart|drawings/drawing|diagrams/(?:data|drawing))\d*\.xml"), _DRAWING),
             (re.compile(r"xl/threadedComments/[^/]+\.xml"), _texts(xlsx.THREADED_COMMENTS)),
+            _OOXML_PROPERTIES,
         ),
         re.compile(r"xl/(?:workbook|tables/[^/]+|pivotCache/[^/]+Definition\d*)\.xml"),
         xlsx.named_texts,
@@ -163,7 +171,7 @@ FORMATS: Mapping[str, Format | Archive] = {
         epub.MAIN_PART,
         (
             (re.compile(r".*\.(?:xhtml|html|htm)", re.I), _XHTML),
-            (re.compile(r".*\.opf", re.I), _texts(epub.PACKAGE)),
+            (re.compile(r".*\.opf", re.I), _METADATA),
             (re.compile(r".*\.ncx", re.I), _texts(epub.CONTENTS)),
         ),
     ),

@@ -78,3 +78,11 @@ class XmlTexts(NamedTuple):
 
 def _with(value: str) -> Callable[[re.Match[str]], str]:
     return lambda match: match[1] + value
+
+
+# The title, the subject and the description of a document or a book, with its language.
+METADATA = XmlTexts(
+    frozenset(["dc:title", "dc:description", "dc:subject"]),
+    language="dc:language",
+    prefixes=(("http://purl.org/dc/elements/1.1/", "dc"),),
+)

@@ -79,7 +79,7 @@ def test_the_mimetype_is_first_and_stored_and_all_pages_have_the_language():
 def test_the_structure_of_metadata_has_all_texts_but_those_that_are_translated():
     def structure(title, creator):
         inside = f"<dc:title>{title}</dc:title><dc:creator>{creator}</dc:creator>"
-        return epub.PACKAGE.structure(f'<metadata xmlns:dc="{DC}">{inside}</metadata>')
+        return METADATA.structure(f'<metadata xmlns:dc="{DC}">{inside}</metadata>')
 
     assert structure("a", "b") == structure("c", "b") != structure("a", "c")
     assert structure("<b>a</b>", "b") != structure("a", "b")

@@ -53,6 +53,8 @@ _OPEN = re.compile(rf"(?!{_ATOM.pattern})(?:\*\*?|(?::[\w.+:-]+:)?`)", re.S)
 _CLOSE = {"*": re.compile(r"\*"), "**": re.compile(r"\*\*"), "`": re.compile(r"\s*<[^<>`]+>`(?:__?)?")}
 _ADDRESS = re.compile(rf"[a-z][a-z+.-]*://\S+|{_EMAIL}")
 _GOES_ON = re.compile(r"[!-;=?-~]+\w")  # what would be read as a part of the address before it
+_IS_EMAIL = re.compile(_EMAIL)
+_BEGINS_EMAIL = re.compile(r"[-\w!~*'{|}/#?^`&=+$%.]\Z", re.ASCII)  # what would be read as a part of the one behind it
 _MAY_FOLLOW, _MAY_PRECEDE = re.compile(END), re.compile(rf".{START}", re.S)
 
 
@@ -168,6 +170,7 @@ def layout(written: str) -> str:
         needs_space = (part.kind in ("open", "atom") and result and not _MAY_PRECEDE.fullmatch(result[-1])) or (
             previous.kind in ("close", "atom") and not _MAY_FOLLOW.match(part.text)
         )
+        needs_space |= bool(_IS_EMAIL.fullmatch(part.text) and _BEGINS_EMAIL.search(result))
         needs_space |= bool(_ADDRESS.fullmatch(previous.text) and _GOES_ON.match(part.text))
         result += f"\\ {part.text}" if needs_space and not is_apart else part.text
         previous = part

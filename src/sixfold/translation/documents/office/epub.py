@@ -1,4 +1,4 @@
-"""EPUB: the pages of a book, its title and description, and its table of contents."""
+"""EPUB: the pages of a book and its table of contents."""
 
 from __future__ import annotations
 
@@ -10,11 +10,6 @@ from sixfold.translation.documents.xml_texts import XmlTexts
 from sixfold.translation.protection import Edit, apply_edits
 
 MAIN_PART = "META-INF/container.xml"
-PACKAGE = XmlTexts(
-    frozenset(["dc:title", "dc:description", "dc:subject"]),
-    language="dc:language",
-    prefixes=(("http://purl.org/dc/elements/1.1/", "dc"),),
-)
 CONTENTS = XmlTexts(
     frozenset(["text"]),
     inside=frozenset(["navLabel", "docTitle"]),
