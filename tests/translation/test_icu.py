@@ -31,7 +31,8 @@ def test_the_texts_of_a_message_are_found(message, expected):
     [
         "no message", "{name}", "{n, number}", "{n, plural, one {a}", "{n, plural, one}", "{n, plural, }",
         "}{n, plural, other {a}}",
-        "{n, plural, one {a'} other {b}}", "it's {n, plural, one {a '# b} other {c}}", "{n, plural, other {a} b}", "{n, plural, other {a}} }", "{n, select, x {a} {b}}",
+        "{n, plural, one {a'} other {b}}", "it's {n, plural, one {a '# b} other {c}}",
+        "{n, plural, other {a} b}", "{n, plural, other {a}} }", "{n, select, x {a} {b}}",
     ],
 )  # fmt: skip
 def test_what_is_no_message_is_an_ordinary_text(text):

@@ -11,6 +11,7 @@ from pathlib import Path
 # The letters of each script, vowel signs included, as character classes of a regular expression. They are written as
 # code points, because an editor may normalise some of these letters. Marks that several scripts share are left out,
 # such as the middle dot of the Katakana block, which is used in Chinese names too.
+RIGHT_TO_LEFT = frozenset(["ar", "arc", "ckb", "dv", "fa", "he", "ks", "ps", "sd", "ug", "ur", "yi"])
 LETTERS = {
     "Latin": r"A-Za-z\xaa\xba\xc0-\xd6\xd8-\xf6\xf8-\u024f\u1e00-\u1eff\uff21-\uff3a\uff41-\uff5a",
     "Han": r"\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af",
@@ -145,3 +146,8 @@ def guess_language(texts: Iterable[str]) -> str:
         weights["ja"] += weights.pop("zh")
     language = max(weights, key=weights.__getitem__, default="")
     return language if weights[language] else ""
+
+
+def is_right_to_left(language: str) -> bool:
+    """Return whether a language, by its code, is usually written from right to left."""
+    return re.split("[-_]", language.lower())[0] in RIGHT_TO_LEFT

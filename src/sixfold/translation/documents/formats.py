@@ -90,7 +90,7 @@ def _texts(elements: XmlTexts) -> Format:
 
 _DOCX = Format(_without_options(docx.parse), (), docx.structure, docx.set_language, docx.split_runs)
 _DRAWING = Format(_without_options(drawing.parse), (), drawing.structure, drawing.set_language)
-_XLSX = Format(_without_options(xlsx.parse), (), xlsx.structure)
+_XLSX = Format(_without_options(xlsx.parse), (), xlsx.structure, xlsx.set_direction)
 _ODT = Format(_without_options(odt.parse), (), odt.structure, odt.set_language)
 _XHTML = Format(_without_options(html.parse), (), epub.page_structure, html.set_language, epub.expand_empty_tags)
 _METADATA = _texts(METADATA)

@@ -11,6 +11,7 @@ from made_office import DC, zipped
 from sixfold.translation.documents.document import Document
 from sixfold.translation.documents.office import epub
 from sixfold.translation.documents.steps import translate_document
+from sixfold.translation.documents.xml_texts import METADATA
 
 XHTML = '<html xmlns="http://www.w3.org/1999/xhtml" xml:lang="en">{}</html>'
 

@@ -125,3 +125,19 @@ def test_the_structure_sees_what_would_damage_a_text():
         '<text:span text:style-name="T1">b<text:date>c</text:date></text:span>',
     ):
         assert structure(damaged) != source
+
+
+def test_what_is_written_from_right_to_left_is_written_from_left_to_right():
+    style = f'<style:paragraph-properties xmlns:style="{ODF.format("style")}" style:writing-mode="rl-tb"/>'
+    assert odt.set_language(style, "en") == style.replace("rl-tb", "lr-tb")
+    assert odt.set_language(style, "he") == style
+    assert odt.structure(style) == odt.structure(odt.set_language(style, "en"))
+
+
+def test_the_title_of_a_text_is_translated_and_its_author_stays():
+    dc = "http://purl.org/dc/elements/1.1/"
+    meta = f'<m xmlns:dc="{dc}"><dc:title>{{}}</dc:title><dc:creator>Jane Roe</dc:creator></m>'
+    members = {"content.xml": content_of("<text:p>the old house</text:p>"), "meta.xml": meta.format("This page")}
+    data, report = translate_document(Turned(), zipped(members), "odt")
+    assert report.untranslated == 0
+    assert zipfile.ZipFile(io.BytesIO(data)).read("meta.xml").decode() == meta.format("PAGE THIS")

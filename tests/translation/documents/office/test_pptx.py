@@ -122,3 +122,10 @@ def test_the_structure_sees_what_would_damage_a_slide():
     for damaged in (run("a", '<a:rPr b="1"/>'), run("a") + "<a:br/>", "a<a:br/>" + run("a", '<a:rPr b="1"/>')):
         assert drawing.structure(slide_of(damaged)) != source
     assert FORMATS["pptx"].suffixes[0] == ".pptx"
+
+
+def test_a_paragraph_from_right_to_left_becomes_one_from_left_to_right():
+    look = '<a:pPr algn="r" rtl="1"/>'
+    slide = translated(slide_of(f"{look}{run('the old house')}"))
+    assert '<a:pPr algn="r"/>' in slide
+    assert drawing.set_language(look, "ar") == look

@@ -129,3 +129,18 @@ def test_the_structure_sees_what_would_damage_a_workbook():
     for damaged in ("<r><t>b</t></r>", "<t>b</t>", "b<r><rPr><b/></rPr><t>a</t></r><r><t>b</t></r>"):
         assert structure(damaged) != source
     assert structure('<t>a</t><rPh sb="0"><t>b</t></rPh>') != structure('<t>a</t><rPh sb="0"><t>c</t></rPh>')
+
+
+def test_a_sheet_from_right_to_left_begins_on_the_left_and_the_title_of_the_book_is_translated():
+    sheet = f'<worksheet xmlns="{S}"><sheetViews><sheetView rightToLeft="1" tabSelected="1"/></sheetViews></worksheet>'
+    data = workbook_of([text("the old house")], worksheets__sheet1=sheet)
+    assert translated(data, "xl/worksheets/sheet1.xml") == sheet.replace(' rightToLeft="1"', "")
+    assert xlsx.set_direction(sheet, "he") == sheet
+
+    book = openpyxl.Workbook()
+    book.active["A1"], book.properties.title, book.properties.creator = "the old house", "This page", "Jane Roe"
+    out = io.BytesIO()
+    book.save(out)
+    output, _ = translate_document(Turned(), out.getvalue(), "xlsx")
+    properties = openpyxl.load_workbook(io.BytesIO(output)).properties
+    assert (properties.title, properties.creator) == ("PAGE THIS", "Jane Roe")

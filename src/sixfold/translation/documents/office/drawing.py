@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from sixfold.text.languages import is_right_to_left
 from sixfold.translation.cancellation import check_cancelled
 from sixfold.translation.documents.attributes import attribute_units
 from sixfold.translation.documents.office.office_structure import OfficeRules, office_structure
@@ -28,11 +29,13 @@ _PROPERTIES = frozenset(["a:rPr", "a:endParaRPr", "a:defRPr"])
 _NOTES = ("lang", "altLang", "dirty", "err", "smtClean", "smtId", "noProof", "bmk")
 _NOISE = re.compile(rf' (?:{"|".join(_NOTES)})="[^"]*"')
 _LANGUAGE = re.compile(r'(<a:(?:rPr|endParaRPr)\b[^<>]*? lang=")[^"<>]*(")')
+_RIGHT_TO_LEFT = re.compile(r'(<a:pPr\b[^<>]*?) rtl="[^"<>]*"')
 _SPACES = re.compile(r"[\t\r\n]+")
 
 
 def _ignores(element: str, attribute: str) -> bool:
-    return attribute in _ALT_TEXTS.get(element, ()) or (element in _PROPERTIES and attribute in _NOTES)
+    is_note = (element in _PROPERTIES and attribute in _NOTES) or (element == "a:pPr" and attribute == "rtl")
+    return is_note or attribute in _ALT_TEXTS.get(element, ())
 
 
 _RULES = OfficeRules(
@@ -51,8 +54,9 @@ def structure(text: str) -> Structure:
 
 
 def set_language(text: str, code: str) -> str:
-    """Write a language into the texts that name one."""
-    return _LANGUAGE.sub(lambda match: match[1] + escape_attribute(code) + match[2], text)
+    """Write a language into the texts that name one; paragraphs are no longer right to left if it is not."""
+    text = _LANGUAGE.sub(lambda match: match[1] + escape_attribute(code) + match[2], text)
+    return text if is_right_to_left(code) else _RIGHT_TO_LEFT.sub(r"\1", text)
 
 
 def parse(text: str) -> list[Unit]:

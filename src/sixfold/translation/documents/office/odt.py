@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from sixfold.text.languages import is_right_to_left
 from sixfold.translation.cancellation import check_cancelled
 from sixfold.translation.documents.office.office_structure import Attributes, OfficeRules, office_structure
 from sixfold.translation.documents.office.runs import Part, paragraph_units
@@ -39,6 +40,7 @@ _FIXED = frozenset(["text:tracked-changes", "table:tracked-changes", "office:scr
 _CELLS = frozenset(["table:table-cell", "table:covered-table-cell"])
 _LANGUAGES = {"fo:language": "fo:country", "style:language-asian": "style:country-asian"}
 _PROPERTIES = re.compile(r"<style:text-properties\b[^<>]*>")
+_RIGHT_TO_LEFT = re.compile(r'(<style:[\w-]+-properties\b[^<>]*? style:writing-mode=")(?:rl-tb|rl)(?=")')
 _FORMULA = re.compile(r' (?:table:(?:formula|condition|value)|style:condition)="(?P<formula>[^"<>]*)"')
 _STRING = re.compile(r'"((?:[^"]|"")*+)"')
 _EAST_ASIAN = frozenset(["zh", "ja", "ko", "yue"])
@@ -71,7 +73,8 @@ _RULES = OfficeRules(
     ranges=_RANGES,
     range_id="text:name",
     ignores=lambda element, attribute: (
-        element == "style:text-properties" and (attribute in _LANGUAGES or attribute in _LANGUAGES.values())
+        (element == "style:text-properties" and (attribute in _LANGUAGES or attribute in _LANGUAGES.values()))
+        or attribute == "style:writing-mode"
     ),
     is_fixed=_is_fixed,
 )
@@ -83,7 +86,10 @@ def structure(text: str) -> Structure:
 
 
 def set_language(text: str, code: str) -> str:
-    """Write a language into the styles that name one, for the script that it is written in."""
+    """Write a language into the styles that name one, for the script that it is written in.
+
+    What is written from right to left is written from left to right in another language.
+    """
     base = re.split("[-_]", code.lower())[0]
     name = "style:language-asian" if base in _EAST_ASIAN else "fo:language"
 
@@ -94,7 +100,8 @@ def set_language(text: str, code: str) -> str:
         changed = tag[0].replace(language[0], f' {name}="{escape_attribute(base)}"')
         return re.sub(rf' {_LANGUAGES[name]}="[^"]*"', f' {_LANGUAGES[name]}="none"', changed)
 
-    return _PROPERTIES.sub(with_code, text)
+    text = _PROPERTIES.sub(with_code, text)
+    return text if is_right_to_left(code) else _RIGHT_TO_LEFT.sub(r"\1lr-tb", text)
 
 
 def named_texts(members: Mapping[str, str]) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from sixfold.text.languages import is_right_to_left
 from sixfold.translation.cancellation import check_cancelled
 from sixfold.translation.documents.office.office_structure import OfficeRules, office_structure
 from sixfold.translation.documents.office.runs import Part, RunTable, paragraph_units
@@ -26,7 +27,7 @@ _RULES = OfficeRules(
     texts=frozenset(["t"]),
     runs=frozenset(["r"]),
     looks=frozenset(["rPr"]),
-    ignores=lambda _element, attribute: attribute == "xml:space",
+    ignores=lambda element, attribute: attribute == "xml:space" or (element, attribute) == ("sheetView", "rightToLeft"),
     is_fixed=lambda name, _attributes: name == "rPh",  # how a Japanese text is pronounced
 )
 # Texts that other parts of a workbook name, or compare with the texts of cells.
@@ -34,6 +35,7 @@ _NAMING_TAG = re.compile(r'<(?:\w+:)?(?:tableColumn|cacheField|filter|s)\b[^<>]*
 _FORMULA = re.compile(
     r"<(?P<tag>(?:\w+:)?(?:f|formula[12]?|definedName|calculatedColumnFormula))\b[^<>]*+>(?P<formula>[^<>]*+)</"
 )
+_RIGHT_TO_LEFT = re.compile(r'(<(?:\w+:)?sheetView\b[^<>]*?) rightToLeft="[^"<>]*"')
 _STRING = re.compile(r'"((?:[^"]|"")*+)"')
 
 
@@ -55,6 +57,11 @@ def named_texts(members: Mapping[str, str]) -> set[str]:
 def structure(text: str) -> Structure:
     """Return what a translation of a part must keep."""
     return office_structure(text, _RULES, PREFIXES) if _has_texts(text) else []
+
+
+def set_direction(text: str, code: str) -> str:
+    """Return a sheet whose columns begin on the left, unless the language is written from right to left."""
+    return text if is_right_to_left(code) else _RIGHT_TO_LEFT.sub(r"\1", text)
 
 
 def parse(text: str) -> list[Unit]:
