@@ -9,7 +9,7 @@ from sixfold.text.learn import train_tokenizer
 from sixfold.translation.prepare import has_words, replace_surrogates, split_texts
 
 TOKENIZER = train_tokenizer(["the cat sat on the mat", "我爱猫"] * 9, TokenizerConfig(vocab=300))
-TEXTS = st.text(st.sampled_from("a我1 .。!\n\r\t\u2028\x0b🙂\u0301,，"), max_size=80)
+TEXTS = st.text(st.sampled_from("a我1 .。!\n\r\t\u2028\x0b🙂\u0301,，<>/"), max_size=80)
 
 
 def prepare_one(text, max_tokens=50, splits=True):
@@ -42,6 +42,15 @@ def test_sentences_are_filled_in_their_order():
 def test_a_line_is_whole_where_nothing_is_split():
     layout, _ = prepare_one("  The cat. The mat.\t\n我爱猫。我爱猫。", splits=False)
     assert layout.sentences() == ["The cat. The mat.", "我爱猫。我爱猫。"]
+
+
+def test_a_tag_over_several_lines_is_in_one_sentence():
+    text = "Read <a\n  href='x'\n  class='y'>it</a> now.\nGo."
+    layout, _ = prepare_one(text, 100)
+    assert layout.sentences() == ["Read <a\n  href='x'\n  class='y'>it</a> now.", "Go."]
+    assert layout.fill(layout.sentences(), True) == text
+    layout, _ = prepare_one("a < b\nc > d <\n\n", 100)
+    assert layout.sentences() == ["a < b", "c > d <"]
 
 
 def test_long_sentences_are_cut_and_the_white_space_between_the_pieces_stays():

@@ -131,13 +131,20 @@ def _lay_out(text: str, splits: bool, memory: Container[str]) -> Layout:
         # Line ends, of which Unicode has a dozen, are white space at the end of a line. So they stay where they are.
         lines += [
             _split(line) if splits and line.strip() not in memory else _unsplit(line)
-            for line in valid[start:end].splitlines(keepends=True)
+            for line in _lines(valid[start:end])
         ]
         position = end
     if position < len(valid):
         lines.append(SplitLine(valid[position:], []))
     notice = Notice("characters", "half characters (surrogates) were replaced")
     return Layout(valid, lines, [notice] if valid != text else [])
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines of a text with their ends; a tag that goes over several lines stays in one."""
+    has_tags = "<" in text and "\n" in text
+    lines = (_fill_protected(text) if has_tags else text).splitlines(keepends=True)
+    return _slices(text, [len(line) for line in lines]) if has_tags else lines
 
 
 def _split(line: str) -> SplitLine:
