@@ -1030,6 +1030,7 @@ WARNINGS = {
     "damaged": "The translation holds bytes that are no character.",
     "direction": "No model translates from this language; the line stays as it is.",
     "empty": "The translation is empty.",
+    "fonts": "A LaTeX document loads no package for the characters of the target language.",
     "glossary": "A term of the glossary could not be used.",
     "language": "The text is in a language that the model was not trained on.",
     "long": "The translation is more than 3.2 times as long as its source. A character of Chinese counts as"

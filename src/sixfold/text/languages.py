@@ -11,6 +11,7 @@ from pathlib import Path
 # The letters of each script, vowel signs included, as character classes of a regular expression. They are written as
 # code points, because an editor may normalise some of these letters. Marks that several scripts share are left out,
 # such as the middle dot of the Katakana block, which is used in Chinese names too.
+EAST_ASIAN = frozenset(["zh", "ja", "ko", "yue"])
 RIGHT_TO_LEFT = frozenset(["ar", "arc", "ckb", "dv", "fa", "he", "ks", "ps", "sd", "ug", "ur", "yi"])
 LETTERS = {
     "Latin": r"A-Za-z\xaa\xba\xc0-\xd6\xd8-\xf6\xf8-\u024f\u1e00-\u1eff\uff21-\uff3a\uff41-\uff5a",

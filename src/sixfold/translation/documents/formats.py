@@ -25,7 +25,7 @@ from sixfold.translation.documents.markup import (
 from sixfold.translation.documents.office import docx, drawing, epub, odt, pptx, xlsx
 from sixfold.translation.documents.options import FLAGS, DocumentOptions
 from sixfold.translation.documents.structure import Structure
-from sixfold.translation.documents.units import Unit
+from sixfold.translation.documents.units import Located, Unit
 from sixfold.translation.documents.xml_texts import METADATA, XmlTexts
 
 Parse = Callable[[str, DocumentOptions], list[Unit]]
@@ -46,6 +46,7 @@ class Format(NamedTuple):
     raises UnreadableError for a document that does not have the format. `finish` changes a translated document, given
     the code of the target language: it writes the code where the format has a place for it, and fits what depends on
     the width of a translation, such as the line under a title. The structure leaves that out.
+    `notices` says what a document lacks that a language needs, given the code of that language.
     `normalise` rewrites a document, before it is parsed, into one of the same meaning that is simpler to parse.
     """
 
@@ -55,6 +56,7 @@ class Format(NamedTuple):
     finish: Callable[[str, str], str] = _unfinished
     normalise: Callable[[str], str] = str
     options: tuple[str, ...] = ()  # the fields of DocumentOptions that `parse` uses
+    notices: Callable[[str, str], list[Located]] = lambda _text, _code: []
 
 
 class Archive(NamedTuple):
@@ -108,7 +110,7 @@ FORMATS: Mapping[str, Format | Archive] = {
     "markdown": Format(_without_options(markdown.parse), (".md", ".markdown"), markdown_structure.structure),
     "rst": Format(_without_options(rst.parse), (".rst",), rst_structure.structure, rst.fit_titles),
     "man": Format(_without_options(man.parse), MAN_SUFFIXES, man_structure.structure),
-    "latex": Format(_without_options(latex.parse), (".tex",), latex_structure.structure),
+    "latex": Format(_without_options(latex.parse), (".tex",), latex_structure.structure, notices=latex.notices),
     "srt": Format(_without_options(subtitles.parse_srt), (".srt",), subtitles.srt_structure),
     "vtt": Format(_without_options(subtitles.parse_vtt), (".vtt",), subtitles.vtt_structure),
     "json": Format(json_yaml.parse_json, (".json",), json_yaml_structure.json_structure, options=("keys",)),

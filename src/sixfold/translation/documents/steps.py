@@ -158,6 +158,9 @@ def document_steps(document: Document, request: TranslationRequest) -> DocumentS
         for (part, index), of_unit in notices.items()
         for notice in of_unit
     ]
+    for name, part in document.parts.items():
+        of_part = part.format.notices(part.text, languages[1]) if output.placed[name] else []
+        located += [(f"{part.line_of(position)}", notice) for position, notice in of_part]
     report = Report(len(units), sum(map(len, output.placed.values())), len(output.faulty), located)
     return document.write(output.placed, output.languages), report
 

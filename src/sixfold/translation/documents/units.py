@@ -10,6 +10,7 @@ from html import unescape
 from typing import Literal, NamedTuple
 
 from sixfold.translation.cancellation import check_cancelled
+from sixfold.translation.result import Notice
 from sixfold.translation.result import Span as Span
 
 Kind = Literal["open", "close", "single"]
@@ -18,6 +19,9 @@ MAX_DEPTH = 50  # pairs of marks inside each other
 SPACE = " \t\r\n\f"  # white space between words; any other white space has a meaning of its own
 _LONG_NUMBER = re.compile(r"&#(?:(?P<base>[xX]?)(?P<digits>(?<=#)[0-9]{8,}|(?<=[xX])[0-9a-fA-F]{8,}));?")
 NO_CHARACTER = "\ufffd"
+
+
+Located = tuple[int, Notice]  # a notice, with the position in the text of the document that it is about
 
 
 class UnreadableError(Exception):

@@ -5,7 +5,7 @@ import re
 import pytest
 from made_documents import Turned
 
-from sixfold.translation.documents.markup import latex_structure
+from sixfold.translation.documents.markup import latex, latex_structure
 from sixfold.translation.documents.markup.latex_syntax import decode, escape
 from sixfold.translation.documents.steps import translate_document
 from sixfold.translation.result import Details, Link, Translation
@@ -97,3 +97,19 @@ def test_special_characters_are_escaped_and_read_again(text):
 )
 def test_the_structure_tells_a_document_from_a_damaged_one(text, broken):
     assert latex_structure.structure(text) != latex_structure.structure(broken)
+
+
+@pytest.mark.parametrize(
+    ("preamble", "lacks_fonts"),
+    [
+        (r"\documentclass{article}", True), (r"\documentclass{ctexart}", False),
+        (r"\documentclass[12pt]{book}" + "\n" + r"\usepackage[UTF8]{ctex}", False),
+        (r"\documentclass{article}\usepackage{amsmath, xeCJK}", False),
+    ],
+)  # fmt: skip
+def test_a_notice_says_that_a_document_has_no_fonts_for_chinese(preamble, lacks_fonts):
+    text = "% a comment\n" + preamble + "\n\\begin{document}\nOne old house.\n\\end{document}\n"
+    _, report = translate_document(Chinese(), text.encode(), "latex", "en", "zh")
+    assert [(where, notice.kind) for where, notice in report.notices] == ([("2", "fonts")] if lacks_fonts else [])
+    assert latex.notices(text, "fr") == []
+    assert latex.notices("One old house.", "zh") == []

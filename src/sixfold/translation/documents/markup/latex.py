@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from sixfold.text.language_codes import base_language
+from sixfold.text.languages import EAST_ASIAN
 from sixfold.translation.documents import seams
 from sixfold.translation.documents.markup import latex_syntax as syntax
 from sixfold.translation.documents.markup.latex_tokens import Token, arguments, tokens
-from sixfold.translation.documents.units import MAX_DEPTH, Piece, Span, Unit, make_unit, text_pieces
+from sixfold.translation.documents.units import MAX_DEPTH, Located, Piece, Span, Unit, make_unit, text_pieces
+from sixfold.translation.result import Notice
 
 _BODY = re.compile(r"\\begin[ \t]*\{document\}")
 _BODY_END = re.compile(r"\\end[ \t]*\{document\}")
@@ -17,6 +20,11 @@ _TITLE = re.compile(r"^(?:[^%\n\\]|\\(?!(?:sub)?title\b).)*+\\(?:sub)?title[ \t]
 _DECLARATION = re.compile(rf"\{{[ \t]*\\(?P<name>{'|'.join(sorted(syntax.DECLARATIONS))})(?![A-Za-z@])[ \t]*\n?")
 _COMMAND_END = re.compile(r"\\[A-Za-z@]+\*?\Z")
 _MAX_NAME = 40  # characters of the name of a command
+# Classes and packages with which LaTeX prints Chinese, Japanese or Korean characters.
+_EAST_ASIAN_SUPPORT = re.compile(
+    r"\\(?:document(?:class|style)|usepackage|RequirePackage)[ \t]*(?:\[[^\[\]]*\])?[ \t]*\{[^{}]*"
+    r"(?:ctex|CJK|luatexja|zhspacing|kotex|fontspec|polyglossia|ltj|ujarticle|ujreport|ujbook|jsarticle|jsbook)"
+)
 _LETTERS = re.compile(r"[^\W\d_]")
 _MAKE_OTHER = re.compile(r"\\makeatother(?![A-Za-z@])")
 # Commands between sentences, which a unit does not need to hold.
@@ -25,6 +33,16 @@ _BREAKS = syntax.names(
     "toprule midrule bottomrule noindent centering bigskip medskip smallskip vspace vspace* hspace hspace* hfill vfill "
     "appendix printbibliography and quad qquad indent raggedright cline multicolumn multirow columnbreak pause"
 )
+
+
+def notices(text: str, code: str) -> list[Located]:
+    """Return a notice at the class of a document that lacks what LaTeX needs for a language."""
+    document_class = _CLASS.search(text)
+    if document_class is None or base_language(code) not in EAST_ASIAN or _EAST_ASIAN_SUPPORT.search(text):
+        return []
+    message = "the document loads no package for East Asian characters, without which LaTeX leaves them out"
+    hint = r"add \usepackage{ctex} for Chinese, and run xelatex"
+    return [(document_class.end(), Notice("fonts", f"{message}: {hint}"))]
 
 
 def parse(text: str) -> list[Unit]:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from sixfold.text.languages import is_right_to_left
+from sixfold.text.languages import EAST_ASIAN, is_right_to_left
 from sixfold.translation.cancellation import check_cancelled
 from sixfold.translation.documents.attributes import attribute_units
 from sixfold.translation.documents.office.office_structure import Attributes, OfficeRules, office_structure
@@ -44,7 +44,6 @@ _CHARACTERS = {"w:noBreakHyphen": "\u2011"}
 _ALT_TEXTS = {"wp:docPr": ("descr", "title")}
 _DIRECTION = re.compile(r"<(?P<prefix>\w+):(?:bidi|rtl)(?: (?P=prefix):val=\"[^\"<>]*\")?/>")
 _LANGUAGE = re.compile(r"<(?P<prefix>\w+):lang\b[^<>]*>")
-_EAST_ASIAN = frozenset(["zh", "ja", "ko", "yue"])
 _SPACES = re.compile(r"[\t\r\n]+")
 _PLACEHOLDER = "\u25a1"  # stands for a symbol of a font, which has no character
 
@@ -85,7 +84,7 @@ def structure(text: str) -> Structure:
 def set_language(text: str, code: str) -> str:
     """Write a language into the runs that name one; take right-to-left marks away if it is written left to right."""
     base = re.split("[-_]", code.lower())[0]
-    value = "eastAsia" if base in _EAST_ASIAN else "bidi" if is_right_to_left(code) else "val"
+    value = "eastAsia" if base in EAST_ASIAN else "bidi" if is_right_to_left(code) else "val"
 
     def with_code(tag: re.Match[str]) -> str:
         name = f" {tag['prefix']}:{value}"

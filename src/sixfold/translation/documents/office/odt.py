@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from sixfold.text.languages import is_right_to_left
+from sixfold.text.languages import EAST_ASIAN, is_right_to_left
 from sixfold.translation.cancellation import check_cancelled
 from sixfold.translation.documents.office.office_structure import Attributes, OfficeRules, office_structure
 from sixfold.translation.documents.office.runs import Part, paragraph_units
@@ -43,7 +43,6 @@ _PROPERTIES = re.compile(r"<style:text-properties\b[^<>]*>")
 _RIGHT_TO_LEFT = re.compile(r'(<style:[\w-]+-properties\b[^<>]*? style:writing-mode=")(?:rl-tb|rl)(?=")')
 _FORMULA = re.compile(r' (?:table:(?:formula|condition|value)|style:condition)="(?P<formula>[^"<>]*)"')
 _STRING = re.compile(r'"((?:[^"]|"")*+)"')
-_EAST_ASIAN = frozenset(["zh", "ja", "ko", "yue"])
 _MAX_ATOM = 100  # characters of a field that a message may show
 
 
@@ -91,7 +90,7 @@ def set_language(text: str, code: str) -> str:
     What is written from right to left is written from left to right in another language.
     """
     base = re.split("[-_]", code.lower())[0]
-    name = "style:language-asian" if base in _EAST_ASIAN else "fo:language"
+    name = "style:language-asian" if base in EAST_ASIAN else "fo:language"
 
     def with_code(tag: re.Match[str]) -> str:
         language = re.search(rf' {name}="(?P<code>[^"]*)"', tag[0])
