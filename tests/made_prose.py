@@ -170,7 +170,7 @@ def latex_outline(text):
         r"\\begin\{(?:verbatim|equation)\}.*?\\end\{\w+\}|(?<!\\)\\\[.*?\\\]|\$\$.*?\$\$|^% old house$", re.S | re.M
     )
     kept, bare = verbatim.findall(bare), verbatim.sub("", bare)
-    commands = re.findall(r"\\[A-Za-z]+\*?|\\\\|\$[^$]+\$|&|%.*|\{\w+[_:]\w+\}", bare)
+    commands = re.findall(r"\\[A-Za-z]+\*?|\\\\|\$[^$]+\$|&|%.*|\{[a-z]{1,3}[_:][a-z]\}", bare)
     return kept, Counter(commands), [len(re.findall(sign, bare)) for sign in (r"\{", r"\}", r"\\item", "\n\n")]
 
 

@@ -69,6 +69,10 @@ def test_a_command_ends_before_a_chinese_character():
     assert translated("so \\TeX, it", Chinese()) == "文字\\TeX,文字"
 
 
+def test_a_translation_with_line_feeds_ends_no_paragraph():
+    assert escape("one\n\n two\n") == "one two "
+
+
 @pytest.mark.parametrize("text", ["a & b % c $ d # e _ f { g } h ~ i ^ j \\ k", "“so” – it\u00a0is — “", "€ 5~6"])
 def test_special_characters_are_escaped_and_read_again(text):
     assert decode(escape(text)) == text

@@ -24,7 +24,7 @@ _ESCAPABLE = re.compile("[/<>&'=\u2028\u2029\xa0]")
 _LONE = re.compile("[\ud800-\udfff\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")  # UTF-8 or YAML has none of them in a line
 # Texts that YAML would not read as these texts if they were written without quotation marks.
 _NEEDS_QUOTES = re.compile(
-    r"[\s&*?|>@`\"'%#!,\[\]{}:\d.+~<=-]|\Z|.*(?::\s|:\Z|\s#|\s\Z|[\n,\[\]{}\x85\u2028\u2029])", re.I | re.S
+    r"[\s&*?|>@`\"'%#!,\[\]{}:\d.+~<=-]|\Z|.*(?::\s|:\Z|\s#|\s\Z|[\n\t,\[\]{}\x85\u2028\u2029])", re.I | re.S
 )
 
 

@@ -63,6 +63,7 @@ _ESCAPED = {
     "&": "\\&", "%": "\\%", "$": "\\$", "#": "\\#", "_": "\\_", "{": "\\{", "}": "\\}", "~": "\\textasciitilde{}",
     "^": "\\textasciicircum{}", "\\": "\\textbackslash{}", "\u00a0": "~", "“": "``", "”": "''",
 }  # fmt: skip
+_LINE_FEEDS = re.compile(r"\n[ \t\n]*")
 _SPECIAL = re.compile("[&%$#_{}~^\\\\\u00a0“”]")
 
 
@@ -83,5 +84,5 @@ def _decode_match(match: re.Match[str]) -> str:
 
 
 def escape(text: str) -> str:
-    """Return a text as LaTeX reads it."""
-    return _SPECIAL.sub(lambda match: _ESCAPED[match[0]], text)
+    """Return a text as LaTeX reads it, without line feeds, of which two would end the paragraph."""
+    return _SPECIAL.sub(lambda match: _ESCAPED[match[0]], _LINE_FEEDS.sub(" ", text))
