@@ -112,6 +112,8 @@ def paragraph_blocks(root: Any, member: str, paragraphs: frozenset[str], ignored
 def _text_shown(element: Any, name: str) -> str:
     """Return the text directly in an element: Word strips it, and no word goes on behind a field or a line break."""
     text = element.text or ""
+    if name == "delText":  # no word goes on in what was deleted
+        return f" {text} "
     if name in ("br", "cr", "tab", "line-break", "s", "lastRenderedPageBreak"):
         return " "
     if name == "t" and etree.QName(element).namespace == _WORD:

@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 import pytest
 from made_documents import Turned
 
+from sixfold.translation.documents.document import Document
 from sixfold.translation.documents.markup import html_structure
 from sixfold.translation.documents.markup.html import set_language
 from sixfold.translation.documents.steps import translate_document
@@ -100,3 +101,9 @@ def test_a_page_that_is_well_formed_xml_stays_so():
     root = ElementTree.fromstring(translated(page))
     assert [each.tag.rpartition("}")[2] for each in root.iter()] == ["html", "body", "p", "br", "p", "img"]
     assert "so it" in translated(page)
+
+
+def test_a_comment_in_a_pair_of_tags_is_a_mark_of_its_own():
+    (part,) = Document.read(b"<p>a <i>old <!-- so --> house</i> now</p>", "html").parts.values()
+    assert [mark.kind for mark in part.units[0].marks] == ["open", "single", "close"]
+    assert translated("<p>a <i>old <!-- so --> house</i> now</p>") == "<p>NOW <i><!-- so -->HOUSE OLD</i> A</p>"

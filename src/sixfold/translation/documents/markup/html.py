@@ -127,7 +127,7 @@ class _Reader:
 
     def add_token(self, token: Token) -> None:
         raw = self.text[slice(*token.span)]
-        opens = bool(token.name) and not token.closes and token.name not in VOID_TAGS and not raw.endswith("/>")
+        opens = token.name not in ("", "!", *VOID_TAGS) and not token.closes and not raw.endswith("/>")
         if self.levels and token.name == self.levels[-1].name and token.closes and self.depths[-1] == 1:
             self._close_level(token, token.span[1])
             return

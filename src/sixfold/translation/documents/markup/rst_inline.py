@@ -139,8 +139,8 @@ def unescape(text: str) -> str:
 
 @seams.mark_edges
 def escape(text: str) -> str:
-    """Put a backslash before characters that would be markup."""
-    return _SPECIAL.sub(lambda match: f"\\{match[0]}", text)
+    """Put a backslash before characters that would be markup. A tab, which takes up to eight columns, becomes a space."""
+    return _SPECIAL.sub(lambda match: f"\\{match[0]}", text.replace("\t", " "))
 
 
 def layout(written: str) -> str:
