@@ -7,14 +7,13 @@ that neither library is required.
 from __future__ import annotations
 
 import json
-import struct
 from collections.abc import Iterator
 
 from sixfold.errors import RequestError
+from sixfold.text.protobuf import float_field, integer_field, message_field
+from sixfold.text.sentencepiece import BYTE, CONTROL, NORMAL, SPACE, UNKNOWN, USER_DEFINED
 from sixfold.text.tokenizer import BYTES, SPECIALS, Tokenizer, span_tokens
 
-SPACE = "▁"  # SentencePiece writes it for a space
-NORMAL, UNKNOWN, CONTROL, USER_DEFINED, BYTE = 1, 2, 3, 4, 6
 MODEL_TYPES = {"unigram": 1, "bpe": 2}
 
 
@@ -28,13 +27,15 @@ def to_sentencepiece(tokenizer: Tokenizer) -> bytes:
         raise RequestError(
             f"tokeniser: expected the algorithm bpe or unigram, which SentencePiece has; got {tokenizer.algorithm!r}"
         )
-    pieces = b"".join(_message(1, _piece(*piece)) for piece in _pieces(tokenizer))
-    trainer = _integer(3, MODEL_TYPES[tokenizer.algorithm]) + _integer(4, tokenizer.vocab) + _integer(35, 1)
+    pieces = b"".join(message_field(1, _piece(*piece)) for piece in _pieces(tokenizer))
+    trainer = (
+        integer_field(3, MODEL_TYPES[tokenizer.algorithm]) + integer_field(4, tokenizer.vocab) + integer_field(35, 1)
+    )
     for offset, name in enumerate(("<unk>", "<bos>", "<eos>", "<pad>")):  # ids are fields 40 to 43, names 45 to 48
-        trainer += _integer(40 + offset, SPECIALS.index(name)) + _message(45 + offset, name.encode())
+        trainer += integer_field(40 + offset, SPECIALS.index(name)) + message_field(45 + offset, name.encode())
     # No characters are changed and no spaces are dropped. A space is put before every text and encoded as U+2581.
-    normalizer = _message(1, b"identity") + _integer(3, 1) + _integer(4, 0) + _integer(5, 1)
-    return pieces + _message(2, trainer) + _message(3, normalizer)
+    normalizer = message_field(1, b"identity") + integer_field(3, 1) + integer_field(4, 0) + integer_field(5, 1)
+    return pieces + message_field(2, trainer) + message_field(3, normalizer)
 
 
 def _pieces(tokenizer: Tokenizer) -> Iterator[tuple[str, float, int]]:
@@ -57,21 +58,4 @@ def _pieces(tokenizer: Tokenizer) -> Iterator[tuple[str, float, int]]:
 
 
 def _piece(name: str, score: float, kind: int) -> bytes:
-    return _message(1, name.encode()) + b"\x15" + struct.pack("<f", score) + _integer(3, kind)
-
-
-def _message(field: int, content: bytes) -> bytes:
-    return _varint(field << 3 | 2) + _varint(len(content)) + content
-
-
-def _integer(field: int, value: int) -> bytes:
-    return _varint(field << 3) + _varint(value)
-
-
-def _varint(value: int) -> bytes:
-    """Encode a number, seven bits in each byte, the lowest first. The highest bit says that another byte follows."""
-    encoded = bytearray()
-    while value >= 0x80:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*encoded, value])
+    return message_field(1, name.encode()) + float_field(2, score) + integer_field(3, kind)

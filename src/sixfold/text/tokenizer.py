@@ -12,12 +12,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import tokenizers
 
-from sixfold.config import ModelConfig
+from sixfold.config import Algorithm, ModelConfig
 from sixfold.errors import DataError, ModelFileError, RequestError
 from sixfold.text.encodings import decode_line
 
@@ -70,6 +70,11 @@ class Tokenizer:
         self.tags = tuple(tags)
         self.character_map = str.maketrans(*character_map)
         self._json: str | None = None
+
+    @property
+    def is_foreign(self) -> bool:
+        """Return whether another toolkit has learnt this tokeniser."""
+        return self.algorithm not in get_args(Algorithm)
 
     @cached_property
     def vocab(self) -> int:
@@ -166,7 +171,7 @@ class Tokenizer:
         self, ids: np.ndarray, lengths: np.ndarray, rate: float, random: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
         """Apply `sample` to several texts at once; return their ids, one text after another, and their lengths."""
-        if self.algorithm == "foreign":
+        if self.is_foreign:
             raise RequestError("subword sampling: expected a tokeniser trained by Sixfold; got one of another toolkit")
         first, left, right = self._cuts
         text_of = np.repeat(np.arange(len(lengths)), lengths)
@@ -264,7 +269,12 @@ class Tokenizer:
         """Read what `to_json` returned, or a Hugging Face tokenizer.json; `where` is named in error messages."""
         try:
             state: dict[str, Any] = json.loads(text)
-            if "rust" not in state:
+            if "algorithm" in state and "model" in state:
+                from sixfold.text.vocabulary_tokenizer import VocabularyTokenizer
+
+                if state["version"] == VERSION:
+                    return VocabularyTokenizer.from_state(state, where)
+            if "rust" not in state and "algorithm" not in state:
                 return cls(tokenizers.Tokenizer.from_str(text), "foreign")
             if state["version"] > VERSION:
                 raise ModelFileError(
