@@ -24,6 +24,7 @@ OPTIONS = {
     "rotary": {"positions": "rotary", "rotary_base": 100.0},
     "no positions": {"positions": "none"},
     "position offset": {"position_offset": 2},
+    "closed spacing": {"position_spacing": "closed"},
     "cosine": {"compatibility": "cosine"},
     "additive": {"compatibility": "additive"},
     "gelu": {"feed_forward": "gelu"},
@@ -39,6 +40,7 @@ OPTIONS = {
     "separate embeddings": {"share_embeddings": False},
     "embedding norm": {"embedding_norm": True},
     "token types": {"token_types": 2},
+    "separate vocabularies": {"share_embeddings": False, "source_vocab": 29},
     "untied output": {"tie_output": False},
     "output bias": {"output_bias": True},
     "output transform": {"output_transform": True},
@@ -71,7 +73,7 @@ def in_memory(config: ModelConfig, model: Transformer) -> ModelFile:
 def random_batch(config: ModelConfig, rows: int = 3, source: int = 7, target: int = 5, seed: int = 0):
     """Return source and target tokens and the padding mask of the source; row i has i padded positions."""
     random = torch.Generator().manual_seed(seed)
-    sources = torch.randint(4, config.vocab, (rows, source), generator=random)
+    sources = torch.randint(4, config.vocab_read, (rows, source), generator=random)
     targets = torch.randint(4, config.vocab, (rows, target), generator=random)
     padding = torch.arange(source)[None] < (source - torch.arange(rows))[:, None]
     return sources.masked_fill(~padding, config.pad), targets, padding

@@ -13,6 +13,7 @@ from sixfold.errors import ConfigError
 Kind = Literal["encoder-decoder", "encoder", "decoder"]
 Positions = Literal["sinusoidal", "learned", "rotary", "none"]
 Layout = Literal["interleaved", "halves"]
+Spacing = Literal["open", "closed"]
 Norm = Literal["layer", "rms"]
 NormPosition = Literal["post", "pre"]
 FeedForward = Literal["relu", "gelu", "gelu-tanh", "silu", "swiglu"]
@@ -32,6 +33,7 @@ class ModelConfig:
 
     kind: Kind = "encoder-decoder"
     vocab: int = 32000
+    source_vocab: int = 0  # pieces that the encoder reads, if it has embeddings of its own; 0: as many as vocab
     d_model: int = 512
     heads: int = 8
     kv_heads: int = 0  # 0: the same as heads; fewer: grouped-query attention
@@ -42,6 +44,7 @@ class ModelConfig:
 
     positions: Positions = "sinusoidal"
     position_layout: Layout = "interleaved"  # which features form a (sin, cos) or a rotary pair
+    position_spacing: Spacing = "open"  # exponents of the wavelengths: 2i/d, or i/(d/2 - 1), which end in 1
     position_offset: int = 0  # number of the first position
     rotary_base: float = 10000.0
     max_length: int = 512  # rows of a learned position table; longest sequence of a cache
@@ -72,7 +75,7 @@ class ModelConfig:
         check_types(self, "model")
         for name in ("vocab", "d_model", "heads", "d_ff", "max_length"):
             require(1 <= getattr(self, name) <= 10**7, f"model.{name}", "1 to 10 million", getattr(self, name))
-        for name in ("kv_heads", "position_offset", "token_types"):
+        for name in ("kv_heads", "position_offset", "token_types", "source_vocab"):
             require(getattr(self, name) >= 0, f"model.{name}", "0 or more", getattr(self, name))
         for name in self.stacks:
             layers = getattr(self, f"{name}_layers")
@@ -91,9 +94,22 @@ class ModelConfig:
                 0 <= getattr(self, name) < self.vocab, f"model.{name}", "an id in the vocabulary", getattr(self, name)
             )
 
+        if self.vocab_read != self.vocab:
+            require(self.source_vocab <= 10**7, "model.source_vocab", "at most 10 million", self.source_vocab)
+            # A source ends in <eos> and is padded.
+            for name in ("pad", "eos"):
+                expected = f"an id below source_vocab = {self.source_vocab}"
+                require(getattr(self, name) < self.source_vocab, f"model.{name}", expected, getattr(self, name))
+
     @property
     def d_head(self) -> int:
         return self.d_model // self.heads
+
+    @property
+    def vocab_read(self) -> int:
+        """Return the number of pieces that the encoder reads, or the decoder, where there is no encoder."""
+        is_separate = self.kind == "encoder-decoder" and not self.share_embeddings
+        return self.source_vocab if is_separate and self.source_vocab else self.vocab
 
     @property
     def groups(self) -> int:

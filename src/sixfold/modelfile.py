@@ -11,7 +11,7 @@ from typing import Any, Literal, get_type_hints
 import numpy as np
 
 from sixfold import tensorfile
-from sixfold.config import Config, from_dict, to_dict
+from sixfold.config import Config, ModelConfig, from_dict, to_dict
 from sixfold.configfile import merge, section_from
 from sixfold.errors import ConfigError, ModelFileError
 from sixfold.quantization import dequantize, is_quantized, quantize
@@ -172,7 +172,7 @@ def load(path: Path | str, verify: bool = True) -> ModelFile:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ConfigError) as error:
         raise ModelFileError(f"{path}: its config, card or profiles cannot be read: {error}") from None
     lists = {name: tensors.pop(name) for name in list(tensors) if name.startswith(SHORTLIST)}
-    shortlist = _shortlist(path, lists, config.model.vocab) if lists else None
+    shortlist = _shortlist(path, lists, config.model) if lists else None
     stored = {name: tensor.shape for name, tensor in tensors.items() if not name.endswith(SCALE)}
     check_weights(str(path), shapes(config.model), stored)
     scales = {name + SCALE: tensor.shape[:1] for name, tensor in tensors.items() if tensor.dtype == "I8"}
@@ -225,12 +225,14 @@ def _is_valid(section: str, key: str, value: Any) -> bool:
     return True
 
 
-def _shortlist(path: Path | str, lists: Mapping[str, Tensor], vocab: int) -> Shortlist:
+def _shortlist(path: Path | str, lists: Mapping[str, Tensor], config: ModelConfig) -> Shortlist:
     """Read a shortlist and check its ids: a wrong id would make an engine read beyond its weights."""
     try:
         shortlist = Shortlist.of(lists)
-        is_valid = shortlist.begins.shape == (vocab + 1,) and shortlist.begins[-1] == len(shortlist.targets)
-        is_valid = is_valid and all(((ids >= 0) & (ids < vocab)).all() for ids in (shortlist.always, shortlist.targets))
+        is_valid = shortlist.begins.shape == (config.vocab_read + 1,) and shortlist.begins[-1] == len(shortlist.targets)
+        is_valid = is_valid and all(
+            ((ids >= 0) & (ids < config.vocab)).all() for ids in (shortlist.always, shortlist.targets)
+        )
     except (KeyError, TypeError, ValueError, IndexError):
         is_valid = False
     if not is_valid:

@@ -68,7 +68,8 @@ def has_token_types(config: ModelConfig, stack: str) -> bool:
 
 def _embedding(config: ModelConfig, stack: str) -> Iterator[tuple[str, Shape]]:
     prefix = f"{stack}.embedding"
-    yield f"{prefix}.token.weight", (config.vocab, config.d_model)
+    vocab = config.vocab_read if stack == "encoder" else config.vocab
+    yield f"{prefix}.token.weight", (vocab, config.d_model)
     if config.positions == "learned":
         yield f"{prefix}.position.weight", (config.position_offset + config.max_length, config.d_model)
     if has_token_types(config, stack):

@@ -59,7 +59,7 @@ class CpuEngine:
         self.config = model.config.model
         self.aligning = aligning_heads(model.card, self.config)
         self.threads = threads or cores()
-        self._names = vocabulary(model)
+        self._names = [str(index) for index in range(max(self.config.vocab, self.config.vocab_read))]
         self._has_shortlist = shortlist and model.shortlist is not None
         self._engine = open_model(model, compute_type=compute, inter_threads=self.threads, intra_threads=1)
 
@@ -172,7 +172,7 @@ class CpuEngine:
         }  # fmt: skip
 
     def _names_of(self, texts: Sequence[Ids]) -> list[list[str]]:
-        """Return the tokens of each text as the strings of `vocabulary`."""
+        """Return the tokens of each text as the strings of `vocabularies`."""
         return [[self._names[token] for token in text] for text in texts]
 
     def _limit(
@@ -201,9 +201,15 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def vocabulary(model: ModelFile) -> list[str]:
-    """Return a string for each token: its id in digits. CTranslate2 needs strings, and cannot misread these."""
-    return [str(index) for index in range(model.config.model.vocab)]
+def vocabularies(model: ModelFile) -> tuple[list[str], list[str] | None]:
+    """Return a string for each token: its id in digits. CTranslate2 needs strings, and cannot misread these.
+
+    The second list is that of the source, if it is another.
+    """
+    config = model.config.model
+    sizes = (config.vocab, config.vocab_read)
+    target, source = ([str(index) for index in range(size)] for size in sizes)
+    return target, None if sizes[0] == sizes[1] else source
 
 
 def open_model(model: ModelFile, **layout: Any) -> Any:
@@ -220,7 +226,7 @@ def open_model(model: ModelFile, **layout: Any) -> Any:
             return kind(str(folder), device="cpu", **layout)
         except RuntimeError:
             shutil.rmtree(folder, ignore_errors=True)
-    return kind("memory", device="cpu", files=convert(model, vocabulary(model)), **layout)
+    return kind("memory", device="cpu", files=convert(model, *vocabularies(model)), **layout)
 
 
 def cached_folder(model: ModelFile) -> Path | None:
@@ -231,7 +237,7 @@ def cached_folder(model: ModelFile) -> Path | None:
     final = cache_home() / "ctranslate2" / name
     if final.is_dir():
         return final
-    files = convert(model, vocabulary(model))
+    files = convert(model, *vocabularies(model))
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
         building = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=final.parent))

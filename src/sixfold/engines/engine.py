@@ -73,7 +73,7 @@ class Engine(Protocol):
 def check_sources(config: ModelConfig, sources: Sequence[Ids]) -> None:
     """Raise RequestError for a source that the model cannot read."""
     for source in sources:
-        _check_ids(config, "source", source)
+        _check_ids("source", source, config.vocab_read)
         if len(source) == 0:
             raise RequestError("source: expected at least one token; got none", "end every source in <eos>")
         if len(source) > config.max_length:
@@ -88,7 +88,7 @@ def check_search(
 ) -> None:
     """Raise RequestError for arguments that `decode` cannot take."""
     check_sources(config, sources)
-    _check_ids(config, "decoding.banned", options.banned)
+    _check_ids("decoding.banned", options.banned, config.vocab)
     if prefixes is not None:
         check_kind(config, "prefixes", "put the prefix at the end of the prompt")
         check_targets(config, sources, prefixes, "prefix")
@@ -102,7 +102,7 @@ def check_targets(config: ModelConfig, sources: Sequence[Ids], targets: Sequence
             "the first belongs to the first source, and so on",
         )
     for source, target in zip(sources, targets, strict=True):
-        _check_ids(config, name, target)
+        _check_ids(name, target, config.vocab)
         limit = config.max_length - (len(source) if config.kind == "decoder" else 1)
         if len(target) > limit:
             raise RequestError(
@@ -117,15 +117,15 @@ def check_kind(config: ModelConfig, call: str, hint: str = "name a model that tr
         raise RequestError(f"{call}: expected an encoder-decoder; got model.kind = {config.kind!r}", hint)
 
 
-def _check_ids(config: ModelConfig, name: str, ids: Ids) -> None:
+def _check_ids(name: str, ids: Ids, vocab: int) -> None:
     try:
         array = np.asarray(ids)
     except ValueError:  # lists of different lengths inside
         array = np.empty((0, 0))
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise RequestError(f"{name}: expected a list of token ids; got {ids!r:.60}", "a tokeniser's encode() gives one")
-    if array.size and (array.min() < 0 or array.max() >= config.vocab):
-        raise RequestError(f"{name}: expected ids from 0 to {config.vocab - 1}; got {array.min()} to {array.max()}")
+    if array.size and (array.min() < 0 or array.max() >= vocab):
+        raise RequestError(f"{name}: expected ids from 0 to {vocab - 1}; got {array.min()} to {array.max()}")
 
 
 def rescore(

@@ -65,7 +65,7 @@ def forward(
         if (tokens is not None) != (stack in shape.stacks):
             raise RequestError(f"{name}: expected {'none' if tokens is not None else 'one'} for an {shape.kind} model")
         if tokens is not None:
-            check_tokens(name, tokens, shape.vocab)
+            check_tokens(name, tokens, shape.vocab_read if stack == "encoder" else shape.vocab)
     for name, companion in (("padding", padding), ("types", types)):
         if companion is not None and (source is None or companion.shape != source.shape):
             expected = "none without a source" if source is None else f"the shape of the source, {source.shape}"
@@ -120,7 +120,9 @@ class Forward:
         x = self.record(f"{name}.token", self.rows(f"{name}.token.weight", tokens) * np.float32(scale))
         positions = self.positions(tokens.shape[1])
         if config.positions == "sinusoidal":
-            table = sinusoids(config.position_offset + positions, config.d_model, config.position_layout)
+            table = sinusoids(
+                config.position_offset + positions, config.d_model, config.position_layout, config.position_spacing
+            )
             x = x + self.record(f"{name}.position", table)
         if config.positions == "learned":
             length = int(positions[-1]) + 1
@@ -282,18 +284,23 @@ def matmul_transposed(x: Array, weight: Array) -> Array:
     return (x.reshape(-1, x.shape[-1]) @ weight.T).reshape(*x.shape[:-1], len(weight))
 
 
-def sinusoids(positions: Int[Array, "length"], d_model: int, layout: str) -> Float[Array, "length d_model"]:
+def sinusoids(
+    positions: Int[Array, "length"], d_model: int, layout: str, spacing: str = "open"
+) -> Float[Array, "length d_model"]:
     """PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos(pos / 10000^(2i/d)) (AIAYN 3.5)."""
-    angle = angles(positions, d_model, 10000.0)
+    angle = angles(positions, d_model, 10000.0, spacing)
     table = np.empty((len(positions), d_model), np.float32)
     first, second = pair_slices(d_model, layout)
     table[:, first], table[:, second] = np.sin(angle), np.cos(angle)
     return table
 
 
-def angles(positions: Int[Array, "length"], width: int, base: float) -> Float[Array, "length pairs"]:
-    """pos / base^(2i/width), for every position and every pair i of features."""
-    return np.asarray(positions[:, None] / base ** (np.arange(0, width, 2) / width))
+def angles(
+    positions: Int[Array, "length"], width: int, base: float, spacing: str = "open"
+) -> Float[Array, "length pairs"]:
+    """pos / base^(2i/width), for every position and every pair i of features; if closed, pos / base^(i/(width/2 - 1))."""
+    steps = width // 2 if spacing == "open" else max(1, width // 2 - 1)
+    return np.asarray(positions[:, None] / base ** (np.arange(width // 2) / steps))
 
 
 def pair_slices(width: int, layout: str) -> tuple[slice, slice]:
@@ -314,7 +321,9 @@ def position_table(model: ModelFile, count: int) -> Array:
     """
     config = model.config.model
     if config.positions == "sinusoidal":
-        return sinusoids(config.position_offset + np.arange(count), config.d_model, config.position_layout)
+        return sinusoids(
+            config.position_offset + np.arange(count), config.d_model, config.position_layout, config.position_spacing
+        )
     if config.positions == "learned":
         rows = model.weight(f"{config.stacks[0]}.embedding.position.weight")[config.position_offset :]
         return np.ascontiguousarray(rows[:count])

@@ -55,14 +55,16 @@ def check_supported(config: ModelConfig) -> None:
         )
 
 
-def convert(model: ModelFile, tokens: Sequence[str]) -> dict[str, bytes]:
+def convert(model: ModelFile, tokens: Sequence[str], source_tokens: Sequence[str] | None = None) -> dict[str, bytes]:
     """Return the files of a CTranslate2 model by name. int8 rows are copied as they are stored.
 
-    `tokens` has a string for each id of the vocabulary.
+    `tokens` has a string for each id of the vocabulary, and `source_tokens` for each that the encoder reads, if those
+    are others.
     """
     config = model.config.model
     check_supported(config)
     assert len(tokens) == config.vocab
+    assert len(source_tokens or tokens) == config.vocab_read
     name, revision = SPECS[config.kind]
     variables = dict(_variables(Weights(model)))
     settings = {
@@ -71,23 +73,24 @@ def convert(model: ModelFile, tokens: Sequence[str]) -> dict[str, bytes]:
     }  # fmt: skip
     if config.kind == "encoder-decoder":
         settings |= {"decoder_start_token": tokens[config.bos], "add_source_bos": False, "add_source_eos": False}
-    vocabulary = "shared_vocabulary.json" if config.kind == "encoder-decoder" else "vocabulary.json"
-    files = {
-        "model.bin": _serialise(name, revision, variables),
-        "config.json": json.dumps(settings).encode(),
-        vocabulary: json.dumps(list(tokens)).encode(),
-    }
+    vocabularies = {"shared_vocabulary.json" if config.kind == "encoder-decoder" else "vocabulary.json": tokens}
+    if source_tokens is not None:
+        vocabularies = {"source_vocabulary.json": source_tokens, "target_vocabulary.json": tokens}
+    files = {"model.bin": _serialise(name, revision, variables), "config.json": json.dumps(settings).encode()}
+    files |= {name: json.dumps(list(each)).encode() for name, each in vocabularies.items()}
     if model.shortlist is not None:
-        files["vmap.txt"] = _vocabulary_map(model.shortlist, tokens)
+        files["vmap.txt"] = _vocabulary_map(model.shortlist, tokens, source_tokens or tokens)
     return files
 
 
-def _vocabulary_map(shortlist: Shortlist, tokens: Sequence[str]) -> bytes:
+def _vocabulary_map(shortlist: Shortlist, tokens: Sequence[str], source_tokens: Sequence[str]) -> bytes:
     """Return a line for each source piece with its target pieces. The first line is for all source pieces."""
     lines = ["\t" + " ".join(tokens[target] for target in shortlist.always)]
     for source, (begin, end) in enumerate(pairwise(shortlist.begins.tolist())):
         if begin < end:
-            lines.append(f"{tokens[source]}\t" + " ".join(tokens[target] for target in shortlist.targets[begin:end]))
+            lines.append(
+                f"{source_tokens[source]}\t" + " ".join(tokens[target] for target in shortlist.targets[begin:end])
+            )
     return ("\n".join(lines) + "\n").encode()
 
 
@@ -160,7 +163,8 @@ def _position_table(model: Weights, stack: str) -> np.ndarray:
         return model[f"{stack}.embedding.position.weight"][offset:]
     table = np.zeros((rows, config.d_model), np.float32)
     if config.positions == "sinusoidal":
-        pairs = np.arange(0, config.d_model, 2) / config.d_model
+        steps = config.d_model // 2 if config.position_spacing == "open" else max(1, config.d_model // 2 - 1)
+        pairs = np.arange(config.d_model // 2) / steps
         angles = np.arange(offset, offset + rows)[:, None] * 10000.0**-pairs
         half = config.d_model // 2
         first, second = (

@@ -8,12 +8,18 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from sixfold.config import Layout
+from sixfold.config import Layout, Spacing
 
 
-def angles(positions: Int[Tensor, "rows length"], width: int, base: float) -> Float[Tensor, "rows length pairs"]:
-    """Return pos / base^(2i/width) for each pair i of features, in float64: float32 is inexact at large positions."""
-    exponents = torch.arange(0, width, 2, dtype=torch.float64, device=positions.device) / width
+def angles(
+    positions: Int[Tensor, "rows length"], width: int, base: float, spacing: Spacing = "open"
+) -> Float[Tensor, "rows length pairs"]:
+    """Return pos / base^(2i/width) for each pair i of features, in float64: float32 is inexact at large positions.
+
+    With closed spacing the exponents are i/(pairs - 1), so that the last one is 1, as in tensor2tensor and Marian.
+    """
+    steps = width // 2 if spacing == "open" else max(1, width // 2 - 1)
+    exponents = torch.arange(width // 2, dtype=torch.float64, device=positions.device) / steps
     return positions[..., None].double() * torch.pow(base, -exponents)
 
 
@@ -37,18 +43,19 @@ def unpair(x: Float[Tensor, "*any width"], layout: Layout) -> tuple[Tensor, Tens
 class Sinusoid(nn.Module):
     """PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos(pos / 10000^(2i/d)) (paper §3.5)."""
 
-    def __init__(self, d_model: int, layout: Layout, offset: int) -> None:
+    def __init__(self, d_model: int, layout: Layout, offset: int, spacing: Spacing = "open") -> None:
         super().__init__()
         self.d_model = d_model
+        self.spacing = spacing
         self.layout = layout
         self.offset = offset
 
     def forward(self, positions: Int[Tensor, "rows length"]) -> Float[Tensor, "rows length d_model"]:
-        angle = angles(positions + self.offset, self.d_model, 10000.0)
+        angle = angles(positions + self.offset, self.d_model, 10000.0, self.spacing)
         return pair_up(angle.sin(), angle.cos(), self.layout).float()
 
     def extra_repr(self) -> str:
-        return f"d_model={self.d_model}, layout={self.layout}"
+        return f"d_model={self.d_model}, layout={self.layout}, spacing={self.spacing}"
 
 
 class VectorTable(nn.Embedding):

@@ -66,7 +66,7 @@ class Embedding(nn.Module):
     def __init__(self, config: ModelConfig, stack: str) -> None:
         super().__init__()
         self.scale = math.sqrt(config.d_model) if config.scale_embeddings else 1.0
-        self.token = VectorTable(config.vocab, config.d_model)
+        self.token = VectorTable(config.vocab_read if stack == "encoder" else config.vocab, config.d_model)
         self.position = POSITIONS[config.positions](config)
         self.segment = VectorTable(config.token_types, config.d_model) if has_token_types(config, stack) else None
         self.norm = make_norm(config) if config.embedding_norm else None
@@ -101,7 +101,9 @@ def stream_type(x: Tensor) -> torch.dtype:
 
 
 POSITIONS = {
-    "sinusoidal": lambda config: Sinusoid(config.d_model, config.position_layout, config.position_offset),
+    "sinusoidal": lambda config: Sinusoid(
+        config.d_model, config.position_layout, config.position_offset, config.position_spacing
+    ),
     "learned": lambda config: LearnedPositions(config.d_model, config.max_length, config.position_offset),
     "rotary": lambda config: None,  # every layer rotates its queries and keys instead
     "none": lambda config: None,

@@ -7,6 +7,7 @@
  * @property {number} length
  * @property {number} width
  * @property {number} base base of the wavelengths
+ * @property {number} steps the exponent of pair i is i / steps
  * @property {[number, number][]} pairs pairs of dimensions with the same frequency
  * @property {Float32Array} values length × width
  * @property {Float32Array} products length × length
@@ -23,7 +24,7 @@ export function positionTable(config, tensors) {
   const [length, width] = values.shape;
   const layout = config.positions === "learned" ? "interleaved" : config.position_layout; // learned positions have no pairs: show neighbouring dimensions
   return {
-    kind: config.positions, first: config.position_offset, length, width, base: 10000, pairs: dimensionPairs(width, layout),
+    kind: config.positions, first: config.position_offset, length, width, base: 10000, steps: exponentSteps(config, width), pairs: dimensionPairs(width, layout),
     values: /** @type {Float32Array} */ (values.data), products: /** @type {Float32Array} */ (products.data),
   };
 }
@@ -39,7 +40,7 @@ export function rotaryTable(config, length) {
   const width = config.d_model / config.heads;
   /** @type {PositionTable} */
   const table = {
-    kind: "rotary", first: 0, length, width, base: config.rotary_base, pairs: dimensionPairs(width, config.position_layout),
+    kind: "rotary", first: 0, length, width, base: config.rotary_base, steps: width / 2, pairs: dimensionPairs(width, config.position_layout),
     values: new Float32Array(length * width), products: new Float32Array(length * length),
   };
   const frequencies = frequenciesOf(table);
@@ -55,11 +56,20 @@ export function rotaryTable(config, length) {
 }
 
 /**
- * Return the angle between neighbouring positions for each pair: 1 / base^(2i/d).
+ * Return the angle between neighbouring positions for each pair: 1 / base^(2i/d), or with closed spacing 1 / base^(i/(d/2 - 1)).
  * @param {PositionTable} table
  */
 export function frequenciesOf(table) {
-  return table.pairs.map((_, pair) => table.base ** ((-2 * pair) / table.width));
+  return table.pairs.map((_, pair) => table.base ** (-pair / table.steps));
+}
+
+/**
+ * Return by what the number of a pair is divided in the exponent of its wavelength.
+ * @param {Record<string, any>} config
+ * @param {number} width
+ */
+export function exponentSteps(config, width) {
+  return config.position_spacing === "closed" ? Math.max(1, width / 2 - 1) : width / 2;
 }
 
 /**

@@ -1,5 +1,7 @@
 /** Python code for each stage of the walk: it computes a number again from the numbers of the stage before. */
 
+import { exponentSteps } from "./position_encodings.js";
+
 /**
  * @typedef {object} WalkPosition What the walk shows: kind of attention, layer, head, query and key.
  * @property {import("../api.js").Trace} trace
@@ -167,7 +169,7 @@ export const SNIPPETS = {
     const half = trace.d_model / 2;
     const isInterleaved = trace.config.position_layout === "interleaved";
     const [pair, wave] = isInterleaved ? [Math.floor(index / 2), index % 2 ? "cos" : "sin"] : [index % half, index < half ? "sin" : "cos"];
-    return [`angle = ${position} / 10000 ** (${2 * pair} / ${trace.d_model})`, `np.${wave}(angle)`];
+    return [`angle = ${position} / 10000 ** (${pair} / ${exponentSteps(trace.config, trace.d_model)})`, `np.${wave}(angle)`];
   },
   segment: ({ stack }, index) => [`S = trace.model.weight("${stack}.embedding.segment.weight")`, `S[0, ${index}]`],
   sum: ({ trace, stack, row }, index) => {
