@@ -17,6 +17,7 @@ from sixfold.errors import ConfigError, ModelFileError
 from sixfold.quantization import dequantize, is_quantized, quantize
 from sixfold.tensorfile import Tensor
 from sixfold.text.language_profiles import LanguageProfile, profiles_from_json, profiles_to_json
+from sixfold.text.sequence_format import SequenceFormat
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.weights import canonical, check_weights, shapes
 
@@ -81,6 +82,8 @@ class ModelFile:
     name: str = "model"  # of the file, without the ending
     other_settings: Mapping[str, Any] = field(default_factory=dict)  # stored settings that this version does not have
     profiles: Mapping[str, LanguageProfile] = field(default_factory=dict)  # of its languages, to detect them by
+    target_tokenizer: Tokenizer | None = None  # None: `tokenizer` is that of both sides
+    sequence_format: SequenceFormat | None = None  # None: a tag before the source, and <eos> after it
 
     def weight(self, name: str) -> np.ndarray:
         """Return a weight in float32; a shared weight can be read by each of its names."""
@@ -122,17 +125,20 @@ def save(
     shortlist: Shortlist | None = None,
     other_settings: Mapping[str, Any] | None = None,
     profiles: Mapping[str, LanguageProfile] | None = None,
+    target_tokenizer: Tokenizer | None = None,
+    sequence_format: SequenceFormat | None = None,
 ) -> str:
     """Write a model and return its checksum. The weights must be exactly those of the config.
 
     `other_settings` are settings of an older or newer file that this version does not have; they are written unchanged.
     """
     check_weights(str(path), shapes(config.model), {name: array.shape for name, array in weights.items()})
-    if tokenizer is not None and tokenizer.vocab > config.model.vocab:
-        # Fewer is fine: published models round their tables up.
-        raise ModelFileError(
-            f"{path}: expected a tokeniser of at most model.vocab = {config.model.vocab} pieces; got {tokenizer.vocab}"
-        )
+    for setting, size, each in (
+        ("model.vocab", config.model.vocab, target_tokenizer),
+        ("model.vocab" if target_tokenizer is None else "model.source_vocab", config.model.vocab_read, tokenizer),
+    ):
+        if each is not None and each.vocab > size:  # fewer is fine: published models round their tables up
+            raise ModelFileError(f"{path}: expected a tokeniser of at most {setting} = {size} pieces; got {each.vocab}")
     if storage not in STORAGES:
         raise ConfigError(f"storage: expected one of {', '.join(STORAGES)}; got {storage!r}")
     tensors: dict[str, Tensor] = {}
@@ -149,6 +155,10 @@ def save(
     }
     if profiles:  # a file without them is the same as before there were any
         metadata["profiles"] = profiles_to_json(profiles)
+    if target_tokenizer is not None:
+        metadata["target_tokenizer"] = target_tokenizer.to_json()
+    if sequence_format is not None:
+        metadata["sequence_format"] = sequence_format.to_json()
     return tensorfile.write(Path(path), tensors, metadata)
 
 
@@ -169,6 +179,9 @@ def load(path: Path | str, verify: bool = True) -> ModelFile:
         if not isinstance(card, dict):
             raise TypeError("the card is not a table")
         profiles = profiles_from_json(metadata.get("profiles", "{}"))
+        sizes = config.model.vocab_read, config.model.vocab
+        stored_format = metadata.get("sequence_format")
+        sequence_format = SequenceFormat.from_json(stored_format, *sizes) if stored_format else None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ConfigError) as error:
         raise ModelFileError(f"{path}: its config, card or profiles cannot be read: {error}") from None
     lists = {name: tensors.pop(name) for name in list(tensors) if name.startswith(SHORTLIST)}
@@ -178,7 +191,12 @@ def load(path: Path | str, verify: bool = True) -> ModelFile:
     scales = {name + SCALE: tensor.shape[:1] for name, tensor in tensors.items() if tensor.dtype == "I8"}
     check_weights(str(path), scales, {name: t.shape for name, t in tensors.items() if name.endswith(SCALE)})
     tokenizer = Tokenizer.from_json(text, f"{path}: tokenizer") if text else None
-    return ModelFile(config, tensors, tokenizer, card, checksum, shortlist, Path(path).stem, others, profiles)
+    target = metadata.get("target_tokenizer")
+    target_tokenizer = Tokenizer.from_json(target, f"{path}: target tokenizer") if target else None
+    return ModelFile(
+        config, tensors, tokenizer, card, checksum, shortlist, Path(path).stem, others, profiles, target_tokenizer,
+        sequence_format,
+    )  # fmt: skip
 
 
 # The settings of data that inference depends on, besides all of the model's. To rename or add one of them needs a new

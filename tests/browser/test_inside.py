@@ -71,7 +71,7 @@ def open_masks_page(open_page):
 def test_the_masks_of_a_batch_are_python_s(open_masks_page, model):
     page = open_masks_page()
     config = model.config.model
-    expected = batch_masks(model.tokenizer, BATCH, [model.tokenizer.tag("zh")], eos=config.eos)
+    expected = batch_masks(model.tokenizer, BATCH, [model.tokenizer.tag("zh")], [config.eos])
     assert expected.padding.sum(axis=1).tolist() != [expected.padding.shape[1]] * 3
     assert np.array_equal(numbers(download(page, 0)), expected.padding)
     assert np.array_equal(numbers(download(page, 1)), expected.causal)
@@ -86,7 +86,7 @@ def test_the_masks_of_a_batch_are_python_s(open_masks_page, model):
 ])  # fmt: skip
 def test_open_cells_are_dark_and_closed_ones_are_not_drawn(open_masks_page, model, scheme, colour, closed):
     page = open_masks_page(scheme=scheme)
-    length = batch_masks(model.tokenizer, BATCH, [0], eos=0).padding.shape[1]
+    length = batch_masks(model.tokenizer, BATCH, [0], [0]).padding.shape[1]
     cells = [[length - 1, 1], [1, length - 1], [2, 1], [length - 1, length - 1]]
     pixels = page.evaluate(CELLS, [".columns .panel:nth-child(2) canvas", cells])
     assert np.abs(np.array(pixels) - [colour, closed, colour, closed]).max() <= 2

@@ -40,7 +40,10 @@ VARIANTS = {
         "norm_position": "post", "positions": "learned", "position_offset": 2, "feed_forward": "gelu",
         "embedding_norm": True, "final_norm": True, "output_bias": True,
     },
-    "halves": {"norm_position": "post", "position_layout": "halves", "position_spacing": "closed", "feed_forward": "gelu-tanh", "share_layers": True},
+    "halves": {
+        "norm_position": "post", "position_layout": "halves", "position_spacing": "closed",
+        "feed_forward": "gelu-tanh", "share_layers": True,
+    },
 }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sixfold import TranslateOptions, Translator
 from sixfold.decoding.options import Hypothesis
+from sixfold.text.sequence_format import SpecialTokens
 from sixfold.translation import searches
 from sixfold.translation.searches import DOUBTFUL_SCORE, SHORT_SOURCE, WIDER, best_hypotheses, combine_hypotheses
 
@@ -59,7 +60,7 @@ class TableEngine:
 
 
 class Direction:
-    tag = ()
+    special = SpecialTokens((), (2,), ())
 
     def __init__(self, engine):
         self.engine = engine

@@ -79,7 +79,7 @@ def pack(
     profiles = {**file.profiles, **learn_profiles(profile or (), languages_on(new_card))}
     modelfile.save(
         out, file.config, file.weights(), file.tokenizer, new_card, cast(Storage, storage), file.shortlist,
-        file.other_settings, profiles,
+        file.other_settings, profiles, file.target_tokenizer, file.sequence_format,
     )  # fmt: skip
     sizes = {"before": before, "after": out.stat().st_size}
     if as_json:
@@ -100,7 +100,8 @@ def measure_alignment(file: ModelFile, files: tuple[Path, Path]) -> dict[str, An
 def languages_on(card: Mapping[str, Any]) -> list[str]:
     """Return the codes of the languages that a card names."""
     languages = card.get("languages")
-    return [str(code) for code in languages.values() if code] if isinstance(languages, Mapping) else []
+    sides = list(languages.values()) if isinstance(languages, Mapping) else []
+    return [str(code) for side in sides for code in (side if isinstance(side, list) else [side]) if code]
 
 
 def learn_profiles(options: Sequence[str], languages: Sequence[str]) -> dict[str, LanguageProfile]:

@@ -110,7 +110,7 @@ def free_run(trace: Trace, count: int = 10) -> list[Step]:
     while not search.is_over:
         search.grow()
         step_logits.append(search.logits[0])
-    tokenizer, root = trace.tokenizer, search.nodes[0].token
+    tokenizer, root = trace.target_tokenizer, search.nodes[0].token
     tokens = [node.token for node in search.path(search.finished[0])]
     text_tokens = tokens[:-1] if tokens[-1] == trace.config.eos else tokens
     text = collapse_whitespace(tokenizer.decode(text_tokens))
@@ -133,11 +133,11 @@ class BeamSearch:
             prompt, memory = [*trace.target.ids, trace.predicted.ids[-1]], None
             read, capacity = prompt, config.max_length - len(prompt)
         else:
-            prompt, memory = [config.bos], trace["encoder.output"][None]
+            prompt, memory = [config.bos, *trace.special.before_target], trace["encoder.output"][None]
             read, capacity = trace.source.ids, config.max_length - 1
         search = options.search(max(1, capacity))
         self.options = replace(search, max_length=search.max_target_length(len(read)))
-        self.tokenizer, self.eos = trace.tokenizer, config.eos
+        self.tokenizer, self.eos = trace.target_tokenizer, config.eos
         self.decoder = IncrementalDecoder(trace.model, memory, candidates=shortlist_candidates(trace.model, read))
         for token in prompt[:-1]:
             self.decoder.step(np.array([token]))

@@ -13,7 +13,7 @@ from sixfold.explorer.forward import Array, Forward, causal_mask, normalise_vect
 from sixfold.modelfile import ModelFile
 from sixfold.text.languages import guess_language
 from sixfold.text.tokenizer import Tokenizer
-from sixfold.translation.direction import languages_of, tag_of
+from sixfold.translation.direction import languages_of, special_tokens
 from sixfold.translation.prepare import replace_surrogates
 
 Vectors = Float[Array, "words d_model"]
@@ -132,4 +132,5 @@ def _special_tokens(model: ModelFile, tokenizer: Tokenizer, text: str) -> tuple[
     pairs = languages_of(model)
     guess = guess_language([text])
     pair = next((pair for pair in pairs if pair[0] == guess), pairs[0])
-    return list(tag_of(model, tokenizer, pair)), [config.eos]
+    special = special_tokens(model, tokenizer, pair)
+    return list(special.before_source), list(special.after_source)

@@ -298,7 +298,7 @@ def sinusoids(
 def angles(
     positions: Int[Array, "length"], width: int, base: float, spacing: str = "open"
 ) -> Float[Array, "length pairs"]:
-    """pos / base^(2i/width), for every position and every pair i of features; if closed, pos / base^(i/(width/2 - 1))."""
+    """pos / base^(2i/width), for every position and pair i of features; if closed, pos / base^(i/(width/2 - 1))."""
     steps = width // 2 if spacing == "open" else max(1, width // 2 - 1)
     return np.asarray(positions[:, None] / base ** (np.arange(width // 2) / steps))
 

@@ -17,7 +17,6 @@ from sixfold.explorer.heads import Head
 from sixfold.explorer.pieces import Pieces
 from sixfold.explorer.trace import Trace, trace_pair
 from sixfold.modelfile import ModelFile
-from sixfold.translation.direction import tag_of
 from sixfold.translation.translator import Translator
 
 MAX_SOURCE_PIECES = 96  # each takes a forward pass
@@ -133,11 +132,11 @@ class Evidence(NamedTuple):
 
 def _evidence(trace: Trace, influences: Float[Array, "target source"] | None = None) -> Evidence:
     source, _, _ = _require_both_sides(trace)
-    first = len(tag_of(trace.model, trace.tokenizer, trace.languages))
+    rows, columns = trace.text_rows, trace.text_columns
     matrix = influence(trace) if influences is None else influences
-    is_text = [start < end for start, end in source.part(first, -1).spans]
-    origins = np.where(is_text, matrix[:-1, first:-1], -np.inf).argmax(axis=1)
-    return Evidence(trace.attention("cross")[..., first:-1], origins, is_text)
+    is_text = [start < end for start, end in source.part(columns.start, columns.stop).spans]
+    origins = np.where(is_text, matrix[rows.start : -1, columns], -np.inf).argmax(axis=1)
+    return Evidence(trace.attention("cross")[..., rows, columns], origins, is_text)
 
 
 class ForwardLogits(Forward):

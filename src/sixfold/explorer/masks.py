@@ -33,22 +33,26 @@ class Masks:
 
 
 def batch_masks(
-    tokenizer: Tokenizer, texts: Sequence[str], tag: Sequence[int] = (), *, eos: int, max_pieces: int | None = None
+    tokenizer: Tokenizer,
+    texts: Sequence[str],
+    before: Sequence[int] = (),
+    after: Sequence[int] = (),
+    max_pieces: int | None = None,
 ) -> Masks:
-    """Return the masks of these texts as a model reads them: tag, pieces, <eos>, then padding up to the longest.
+    """Return the masks of these texts as a model reads them: pieces with special tokens around them, then padding.
 
     Masks grow with the square of the length, so a text of more than `max_pieces` pieces is refused before any mask is
     made.
     """
     if not texts:
         raise RequestError("texts: expected at least one; got none")
-    lengths = np.array([len(tag) + len(ids) + 1 for ids in tokenizer.encode_batch(texts)])
+    lengths = np.array([len(before) + len(ids) + len(after) for ids in tokenizer.encode_batch(texts)])
     longest = int(lengths.max())
     if max_pieces is not None and longest > max_pieces:
         raise RequestError(f"texts: expected at most {max_pieces} pieces each; got {longest}", "use shorter texts")
-    pad = tokenizer.specials.get("pad", eos)
+    pad = tokenizer.specials.get("pad", 0)
     pieces = [
-        pieces_of_text(tokenizer, text, tag, [eos, *[pad] * (longest - length)])
+        pieces_of_text(tokenizer, text, before, [*after, *[pad] * (longest - length)])
         for text, length in zip(texts, lengths.tolist(), strict=True)
     ]
     padding, causal = np.arange(longest)[None] < lengths[:, None], causal_mask(longest)[0, 0]

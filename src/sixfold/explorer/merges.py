@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from sixfold.errors import RequestError
 from sixfold.text.tokenizer import BYTES, Tokenizer
+from sixfold.text.vocabulary_tokenizer import VocabularyTokenizer
 from sixfold.translation.prepare import replace_surrogates
 
 MAX_CHARACTERS = 1000  # of a text: a foreign tokeniser may take it for one word, with as many stages
@@ -47,7 +48,10 @@ def merge_stages(tokenizer: Tokenizer, text: str) -> list[Word]:
     """
     if len(text) > MAX_CHARACTERS:
         raise RequestError(f"text: expected at most {MAX_CHARACTERS} characters; got {len(text)}", "use a sentence")
-    text, rust = tokenizer.normalise(replace_surrogates(text)), tokenizer.rust
+    text = tokenizer.normalise(replace_surrogates(text))
+    if isinstance(tokenizer, VocabularyTokenizer):
+        return [Word("".join(pieces), [list("".join(pieces)), pieces]) for pieces in tokenizer.words(text)]
+    rust = tokenizer.rust
     if rust.normalizer is not None:
         text = rust.normalizer.normalize_str(text)
     words = [text] if rust.pre_tokenizer is None else [word for word, _ in rust.pre_tokenizer.pre_tokenize_str(text)]
@@ -68,7 +72,7 @@ def _stages(tokenizer: Tokenizer, bpe: Bpe | None, word: str) -> list[list[str]]
         _, index = min(pairs)
         stages.append([*current[:index], current[index] + current[index + 1], *current[index + 2 :]])
     # A foreign tokeniser may have rules of its own, such as marks at the ends of words.
-    is_reproduced = tokenizer.algorithm != "foreign" or stages[-1] == pieces
+    is_reproduced = not tokenizer.is_foreign or stages[-1] == pieces
     return stages if is_reproduced else [list(word), pieces]
 
 

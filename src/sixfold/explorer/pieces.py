@@ -77,7 +77,7 @@ def _with_specials(tokenizer: Tokenizer, text: str, ids: list[int], spans: list[
 def _shown_text(tokenizer: Tokenizer, token: int, text: str) -> str:
     """Return the name of the token; of a foreign tokeniser, whose names may be unreadable, the text it stands for."""
     name = tokenizer.tokens[token]
-    if tokenizer.algorithm == "foreign":
+    if tokenizer.is_foreign:
         return text or name
     return name.strip() or name.replace(" ", VISIBLE_SPACE)
 

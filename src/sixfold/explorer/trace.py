@@ -17,8 +17,9 @@ from sixfold.explorer.heads import Head, Kind, check_head, kinds_of
 from sixfold.explorer.pieces import Pieces, piece_text, pieces_of_ids, pieces_of_text
 from sixfold.modelfile import ModelFile
 from sixfold.tensorfile import Tensor
+from sixfold.text.sequence_format import SpecialTokens
 from sixfold.text.tokenizer import Tokenizer
-from sixfold.translation.direction import Direction, collapse_whitespace, tag_of
+from sixfold.translation.direction import Direction, collapse_whitespace, special_tokens
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.pipeline import decode
 from sixfold.translation.prepare import replace_surrogates, source_sentence
@@ -87,6 +88,16 @@ class Trace:
         return self.model.config.model
 
     @property
+    def target_tokenizer(self) -> Tokenizer:
+        """The tokeniser of the target, which a model may share with the source."""
+        return self.model.target_tokenizer or self.tokenizer
+
+    @property
+    def special(self) -> SpecialTokens:
+        """The special tokens of the direction."""
+        return special_tokens(self.model, self.tokenizer, self.languages)
+
+    @property
     def kinds(self) -> dict[Kind, int]:
         """The kinds of attention that the model has, each with its number of layers."""
         return kinds_of(self.config)
@@ -143,11 +154,22 @@ class Trace:
         chosen = self.aligning if aligning is None else aligning
         assert self.source is not None
         assert self.predicted is not None
-        first = len(tag_of(self.model, self.tokenizer, self.languages))
+        rows, columns = self.text_rows, self.text_columns
         steps = self.attention("cross", chosen.layer)[list(chosen.heads)].mean(axis=0)
-        source = self.source.part(first, -1)
-        weights = align(chosen.token_weights(steps)[:, first:-1], [start < end for start, end in source.spans])
-        return weights, self.predicted.part(0, -1), source
+        source = self.source.part(columns.start, columns.stop)
+        weights = align(chosen.token_weights(steps)[rows, columns], [start < end for start, end in source.spans])
+        return weights, self.predicted.part(rows.start, -1), source
+
+    @property
+    def text_columns(self) -> slice:
+        """Which of the source pieces are those of the text."""
+        assert self.source is not None
+        return slice(len(self.special.before_source), len(self.source) - len(self.special.after_source))
+
+    @property
+    def text_rows(self) -> slice:
+        """Which of the predicted pieces are those of the translation and its <eos>."""
+        return slice(len(self.special.before_target), None)
 
     def steps(self, count: int = 10) -> list[Step]:
         """Return every decoding step, each with its `count` likeliest pieces."""
@@ -155,7 +177,7 @@ class Trace:
             raise RequestError(f"steps: expected a model with a decoder; got one of the kind {self.config.kind!r}")
         texts = zip(self.target.texts, self.predicted.texts, strict=True)
         return [
-            make_step(self.tokenizer, read, wrote, token, logits, count)
+            make_step(self.target_tokenizer, read, wrote, token, logits, count)
             for (read, wrote), token, logits in zip(texts, self.predicted.ids, self["logits"], strict=True)
         ]
 
@@ -244,7 +266,7 @@ def trace_pair(direction: Direction, text: str, translation: str | None = None, 
     if not sentence.ids:
         raise RequestError("text: expected a sentence; got nothing", "give a sentence to look into")
     direction.check_length("text", sentence.ids)
-    tag, end = list(direction.tag), direction.engine.config.eos
+    special, end = direction.special, direction.engine.config.eos
     read, source_edits = sentence.read.text, sentence.read.source_edits()
     edits: Sequence[Edit]
     if translation is None:
@@ -260,10 +282,11 @@ def trace_pair(direction: Direction, text: str, translation: str | None = None, 
         direction.check_length("translation", ids)
         edits = sentence.read.target_edits(written) or ()
     translation = apply_edits(written, edits)
-    bos = [direction.engine.config.bos]
-    source = pieces_of_text(direction.tokenizer, read, tag, [end]).after(source_edits, text)
-    target = pieces_of_ids(direction.tokenizer, ids, written, bos).after(edits, translation)
-    predicted = pieces_of_ids(direction.tokenizer, ids, written, (), [end]).after(edits, translation)
+    bos, tokenizer = [direction.engine.config.bos, *special.before_target], direction.target_tokenizer
+    source = pieces_of_text(direction.tokenizer, read, special.before_source, special.after_source)
+    source = source.after(source_edits, text)
+    target = pieces_of_ids(tokenizer, ids, written, bos).after(edits, translation)
+    predicted = pieces_of_ids(tokenizer, ids, written, special.before_target, [end]).after(edits, translation)
     arrays = forward(direction.file, np.array([source.ids]), np.array([target.ids]))
     return Trace(
         direction.file, direction.tokenizer, _without_rows_axis(arrays), source, target, predicted, text, translation,

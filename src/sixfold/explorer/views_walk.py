@@ -116,7 +116,7 @@ def stages_of(trace: Trace, chosen: Head, index: int, top: int) -> Iterator[Stag
     yield Stage(f"After all layers of the {stack}", last, trace[f"{stack}.output"][index])
     if stack == config.stacks[-1]:
         best = np.argsort(-trace["logits"][index], kind="stable")[:top]
-        names = [piece_text(trace.tokenizer, int(token)) for token in best]
+        names = [piece_text(trace.target_tokenizer, int(token)) for token in best]
         yield Stage("Logits", "x Eᵀ" if config.tie_output else "x W", trace["logits"][index][best], names)
         yield Stage("Probability", "softmax(logits)", trace["probabilities"][index][best], names)
 

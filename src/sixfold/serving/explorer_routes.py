@@ -133,10 +133,8 @@ class ModelRoutes:
         """Return the padding mask and the causal mask of a batch of texts."""
 
         def make(direction: Direction) -> dict[str, Any]:
-            eos = direction.engine.config.eos
-            return batch_masks(
-                direction.tokenizer, body.texts, direction.tag, eos=eos, max_pieces=MAX_MASK_TOKENS
-            ).to_dict()
+            before, after, _ = direction.special
+            return batch_masks(direction.tokenizer, body.texts, before, after, MAX_MASK_TOKENS).to_dict()
 
         return JsonResponse(await self._with_direction(body, request, body.texts, make))
 

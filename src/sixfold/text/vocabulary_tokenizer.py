@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from sixfold.errors import DataError, ModelFileError
-from sixfold.text.sentencepiece import Piece, SentencePieceModel
-from sixfold.text.subword_nmt import SubwordNmtCodes
+from sixfold.text.sentencepiece import SPACE, Piece, SentencePieceModel
+from sixfold.text.subword_nmt import SEPARATOR, SubwordNmtCodes
 from sixfold.text.tokenizer import BYTES, VERSION, Encoding, Tokenizer, is_surrogate
 
 ROLES = ("pad", "bos", "eos", "unk", "mask")
@@ -95,6 +95,18 @@ class VocabularyTokenizer(Tokenizer):
         pieces = self._cut(text)
         ids = [self._id_of(piece) for piece in pieces]
         return Encoding(ids, [self.tokens[index] for index in ids], [(piece.start, piece.end) for piece in pieces])
+
+    def words(self, text: str) -> list[list[str]]:
+        """Return the pieces of each word of a text; a word begins with a space."""
+        words: list[list[str]] = []
+        for piece in self._cut(text):
+            is_new = piece.text.startswith(SPACE) if self.algorithm == "sentencepiece" else not words or (
+                not words[-1][-1].endswith(SEPARATOR)
+            )  # fmt: skip
+            if is_new or not words:
+                words.append([])
+            words[-1].append(piece.text)
+        return words
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of ids. Special tokens are left out; invalid bytes become U+FFFD."""

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sixfold.engines.engine import Engine
+from sixfold.engines.prefixed import PrefixedEngine
 from sixfold.errors import RequestError
 from sixfold.modelfile import ModelFile
 from sixfold.text.identification import name_of, other_language
 from sixfold.text.language_codes import base_language
+from sixfold.text.sequence_format import SpecialTokens
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.translation.confidence import ConfidenceCurve, curve_from_card
 from sixfold.translation.prepare import replace_surrogates
@@ -25,28 +27,42 @@ class Direction:
     languages: Languages
     engine: Engine
     tokenizer: Tokenizer
-    tag: tuple[int, ...]  # the tokens before each source that tell a model of several directions the target language
-    max_source_tokens: int  # without tag and <eos>
+    special: SpecialTokens  # around a source; the engine adds those before a target
+    max_source_tokens: int  # without special tokens
     file: ModelFile
     confidence: ConfidenceCurve | None = None  # from the score of a sentence to a probability
     reverse_tag: tuple[int, ...] | None = None  # the tag of the other direction, if the model has both
 
+    @property
+    def target_tokenizer(self) -> Tokenizer:
+        """The tokeniser of translations, which a model may share with sources."""
+        return self.file.target_tokenizer or self.tokenizer
+
+    @property
+    def tag(self) -> tuple[int, ...]:
+        """The tokens before each source, such as one that tells a model of several directions the target language."""
+        return self.special.before_source
+
     def encoder_input(self, ids: Sequence[int]) -> list[int]:
-        """Return source tokens with tag and <eos>."""
-        return [*self.tag, *ids, self.engine.config.eos]
+        """Return source tokens with the special tokens around them."""
+        return [*self.special.before_source, *ids, *self.special.after_source]
+
+    def text_columns(self, count: int) -> slice:
+        """Return which of the `count` tokens of an encoder input are those of the text."""
+        return slice(len(self.special.before_source), count - len(self.special.after_source))
 
     def encode_target(self, text: str) -> list[int]:
         """Return the tokens of a translation; white space becomes single spaces, as in what the model writes."""
-        return self.tokenizer.encode(collapse_whitespace(replace_surrogates(text)))
+        return self.target_tokenizer.encode(collapse_whitespace(replace_surrogates(text)))
 
     def decode_target(self, tokens: Sequence[int]) -> str:
         """Return the text of target tokens, on one line with single spaces."""
-        return collapse_whitespace(self.tokenizer.decode(tokens))
+        return collapse_whitespace(self.target_tokenizer.decode(tokens))
 
     @property
     def max_target_tokens(self) -> int:
         """The longest target. It leaves a position for the <bos> that precedes a target when it is scored."""
-        return max(1, self.engine.config.max_length - 1)
+        return max(1, self.engine.config.max_length - 1 - len(self.special.before_target))
 
     def check_length(self, name: str, ids: Sequence[int]) -> None:
         """Raise RequestError if a text, which `name` names, has more tokens than a source may have."""
@@ -63,11 +79,25 @@ def collapse_whitespace(text: str) -> str:
 
 
 def languages_of(file: ModelFile) -> list[Languages]:
-    """Return the languages on the card of a model: two pairs for a model trained in both directions, else one."""
+    """Return the directions that the card of a model names: two for a model trained in both directions, else one.
+
+    A card with lists of languages names every pair of two different ones.
+    """
     languages = file.card.get("languages")
     codes = languages if isinstance(languages, Mapping) else {}
-    source, target = str(codes.get("source") or "source"), str(codes.get("target") or "target")
-    return [(source, target), (target, source)] if file.config.data.both_ways else [(source, target)]
+    source, target = codes.get("source") or "source", codes.get("target") or "target"
+    if isinstance(source, list) or isinstance(target, list):
+        sides = [[str(code) for code in (side if isinstance(side, list) else [side])] for side in (source, target)]
+        return [(first, second) for first in sides[0] for second in sides[1] if first != second]
+    pair = str(source), str(target)
+    return [pair, pair[::-1]] if file.config.data.both_ways else [pair]
+
+
+def special_tokens(file: ModelFile, tokenizer: Tokenizer, pair: Languages) -> SpecialTokens:
+    """Return the special tokens that a model expects for a direction."""
+    if file.sequence_format is not None:
+        return file.sequence_format.special_tokens(*pair)
+    return SpecialTokens(tag_of(file, tokenizer, pair), (file.config.model.eos,), ())
 
 
 def tag_of(file: ModelFile, tokenizer: Tokenizer, pair: Languages) -> tuple[int, ...]:
@@ -79,15 +109,20 @@ def tag_of(file: ModelFile, tokenizer: Tokenizer, pair: Languages) -> tuple[int,
 
 
 def directions_of(file: ModelFile, engine: Engine, tokenizer: Tokenizer) -> list[Direction]:
-    """Return the one or two directions of a model."""
+    """Return the directions of a model."""
     max_tokens = min(engine.config.max_length, file.config.data.max_tokens)
     directions = []
-    tags = {pair: tag_of(file, tokenizer, pair) for pair in languages_of(file)}
-    for pair, tag in tags.items():
-        max_source_tokens = max(1, max_tokens - 1 - len(tag))
+    engines: dict[tuple[int, ...], Engine] = {(): engine}
+    special_of = {pair: special_tokens(file, tokenizer, pair) for pair in languages_of(file)}
+    for pair, special in special_of.items():
+        max_source_tokens = max(1, max_tokens - len(special.before_source) - len(special.after_source))
         curve = curve_from_card(file.card, pair)
-        reverse_tag = tags.get((pair[1], pair[0]))
-        directions.append(Direction(pair, engine, tokenizer, tag, max_source_tokens, file, curve, reverse_tag))
+        if special.before_target not in engines:
+            engines[special.before_target] = PrefixedEngine(engine, special.before_target)
+        reverse = special_of.get((pair[1], pair[0]))
+        reverse_tag = reverse.before_source if reverse is not None else None
+        own_engine = engines[special.before_target]
+        directions.append(Direction(pair, own_engine, tokenizer, special, max_source_tokens, file, curve, reverse_tag))
     return directions
 
 

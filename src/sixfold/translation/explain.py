@@ -84,12 +84,14 @@ def _explain_sentence(
     sentence: TranslatedSentence,
     encoding: Encoding,
     logprobs: Sequence[float],
-    attention: np.ndarray,  # target tokens and <eos> × tag, source tokens and <eos>
+    attention: np.ndarray,  # target tokens × source tokens with the special tokens around them
 ) -> Details:
     source, target, ids = sentence
     source_spans = [_without_spaces(source, offsets) for offsets in encoding.offsets]
-    weights = align(attention[:, len(direction.tag) : -1], [start < end for start, end in source_spans])
-    target_spans = piece_spans(direction.tokenizer, ids, target)
+    weights = align(
+        attention[:, direction.text_columns(attention.shape[1])], [start < end for start, end in source_spans]
+    )
+    target_spans = piece_spans(direction.target_tokenizer, ids, target)
     tokens = [
         Token(target[start:end], (start, end), min(1.0, float(np.exp(logprob))), source_spans[best])
         for (start, end), logprob, best in zip(target_spans, logprobs[: len(ids)], weights.argmax(axis=1), strict=True)

@@ -283,7 +283,7 @@ def _term_positions(
     """
     encoding = direction.tokenizer.encode_with_offsets(sentence)
     translation = direction.decode_target(best.tokens)
-    spans = piece_spans(direction.tokenizer, best.tokens, translation)
+    spans = piece_spans(direction.target_tokenizer, best.tokens, translation)
     words = [
         pieces for pieces in group_into_words(translation, spans) if start <= spans[pieces[0]][0] < spans[pieces[-1]][1]
     ]

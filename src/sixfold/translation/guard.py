@@ -306,7 +306,7 @@ def search_without_faults(
     if "loop" in kinds or "long" in kinds:
         retry = replace(retry, no_repeat=4)
     if "damaged" in kinds:
-        retry = replace(retry, banned=direction.tokenizer.byte_ids)
+        retry = replace(retry, banned=direction.target_tokenizer.byte_ids)
     if kinds & {"short", "cut", "empty"}:
         retry = replace(retry, min_length=min(retry.max_length, max(3, len(ids) // 2)))
 

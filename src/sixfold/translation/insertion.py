@@ -44,7 +44,7 @@ def insert_parts(direction: Direction, sentence: ModelText, options: TranslateOp
     hypothesis = Hypothesis([], 0.0)
     if ids:
         search = options.search(direction.max_target_tokens)
-        banned = replace(search, banned=direction.tokenizer.span_ids)
+        banned = replace(search, banned=direction.target_tokenizer.span_ids)
         ((hypothesis, *_),) = best_hypotheses(direction, [direction.encoder_input(ids)], banned)
     written = direction.decode_target(hypothesis.tokens)
     (details,) = explain(direction, [TranslatedSentence(read, written, hypothesis.tokens)])

@@ -214,7 +214,7 @@ def copy_parts(direction: Direction, result: SentenceResult, options: DecodeOpti
     if copied:
         return replace(result, hypotheses=tuple(copied[: max(1, options.options.n_best)]))
     if 1 < len(sentence.read.tokens) <= sentence.read.spans:
-        tokens = [direction.tokenizer.span_ids[ord(token) - FIRST_SPAN] for token in sentence.read.tokens]
+        tokens = [direction.target_tokenizer.span_ids[ord(token) - FIRST_SPAN] for token in sentence.read.tokens]
         in_order = yield from search_in_order(source, tokens, sentence.prefix, wide)
         if in_order is not None and result.is_copied(direction, in_order):
             return replace(result, hypotheses=(in_order,))

@@ -29,7 +29,9 @@ def best_hypotheses(
     results: list[list[Hypothesis]] = [[] for _ in sources]
     indices_by_beam: dict[int, list[int]] = {}
     for index, source in enumerate(sources):
-        beam = beam_width(options.beam, len(source) - len(direction.tag) - 1)
+        beam = beam_width(
+            options.beam, len(source) - len(direction.special.before_source) - len(direction.special.after_source)
+        )
         indices_by_beam.setdefault(beam, []).append(index)
     for beam, indices in indices_by_beam.items():
         decoded = direction.engine.decode([sources[index] for index in indices], replace(options, beam=beam))
