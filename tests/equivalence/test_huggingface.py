@@ -17,6 +17,9 @@ VOCAB = 120
 SHAPES = {"small": (32, 4, 2, 64), "deep": (16, 2, 5, 24), "wide": (64, 8, 1, 160)}
 
 
+FILLED_IN = ("num_key_value_heads", "head_dim", "n_inner", "decoder_vocab_size")  # from other settings
+
+
 def marian(d_model, heads, layers, d_ff, **more):
     config = transformers.MarianConfig(
         vocab_size=VOCAB, d_model=d_model, encoder_layers=layers, decoder_layers=layers + 1, encoder_ffn_dim=d_ff,
@@ -24,6 +27,24 @@ def marian(d_model, heads, layers, d_ff, **more):
         eos_token_id=1, decoder_start_token_id=0, max_position_embeddings=40, scale_embedding=True, **more,
     )  # fmt: skip
     model = transformers.MarianMTModel(config)
+    model.final_logits_bias = torch.randn_like(model.final_logits_bias)
+    return model
+
+
+def m2m_100(d_model, heads, layers, d_ff, **more):
+    return transformers.M2M100ForConditionalGeneration(transformers.M2M100Config(
+        vocab_size=VOCAB, d_model=d_model, encoder_layers=layers, decoder_layers=layers + 1, encoder_ffn_dim=d_ff,
+        decoder_ffn_dim=d_ff, encoder_attention_heads=heads, decoder_attention_heads=heads, max_position_embeddings=40,
+        encoder_layerdrop=0.0, decoder_layerdrop=0.0, **more,
+    ))  # fmt: skip
+
+
+def mbart(d_model, heads, layers, d_ff, **more):
+    model = transformers.MBartForConditionalGeneration(transformers.MBartConfig(
+        vocab_size=VOCAB, d_model=d_model, encoder_layers=layers, decoder_layers=layers + 1, encoder_ffn_dim=d_ff,
+        decoder_ffn_dim=d_ff, encoder_attention_heads=heads, decoder_attention_heads=heads, max_position_embeddings=40,
+        decoder_start_token_id=2, **more,
+    ))  # fmt: skip
     model.final_logits_bias = torch.randn_like(model.final_logits_bias)
     return model
 
@@ -51,10 +72,22 @@ def llama(d_model, heads, layers, d_ff, kv_heads=None, **more):
 
 CASES = {
     f"{make.__name__} {name}": (make, shape, {})
-    for make in (marian, bert, gpt2, llama)
+    for make in (marian, m2m_100, mbart, bert, gpt2, llama)
     for name, shape in SHAPES.items()
 }
 CASES |= {
+    "marian untied": (marian, SHAPES["small"], {"tie_word_embeddings": False}),
+    "marian swish": (marian, SHAPES["small"], {"activation_function": "swish"}),
+    "marian separate": (
+        marian, SHAPES["small"], {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": VOCAB - 20},
+    ),
+    "marian separate and untied": (
+        marian, SHAPES["small"], {"share_encoder_decoder_embeddings": False, "tie_word_embeddings": False},
+    ),
+    "m2m_100 unscaled": (m2m_100, SHAPES["small"], {"scale_embedding": False}),
+    "mbart untied": (mbart, SHAPES["small"], {"tie_word_embeddings": False}),
+    "m2m_100 untied": (m2m_100, SHAPES["small"], {"tie_word_embeddings": False}),
+    "mbart scaled": (mbart, SHAPES["small"], {"scale_embedding": True}),
     "marian relu": (marian, SHAPES["small"], {"activation_function": "relu"}),
     "llama grouped-query": (llama, SHAPES["small"], {"kv_heads": 2}),
     "llama multi-query": (llama, SHAPES["wide"], {"kv_heads": 1}),
@@ -88,7 +121,7 @@ def our_model(file):
 def batch():
     padding = torch.ones(3, 9, dtype=torch.bool)
     padding[1, 6:] = padding[2, 3:] = False
-    return torch.randint(3, VOCAB, (3, 9)).masked_fill(~padding, 0), torch.randint(3, VOCAB, (3, 6)), padding
+    return torch.randint(3, VOCAB, (3, 9)).masked_fill(~padding, 0), torch.randint(3, VOCAB - 20, (3, 6)), padding
 
 
 def all_logits(hf_model, file, source, target, padding):
@@ -154,7 +187,20 @@ def test_shards_are_put_together(tmp_path):
     torch.testing.assert_close(our_model(load_folder(tmp_path))(tokens), hf_model(tokens).logits, rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["marian small", "bert small", "gpt2 small", "llama grouped-query", "llama tied"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "marian small",
+        "marian separate",
+        "marian untied",
+        "m2m_100 small",
+        "mbart small",
+        "bert small",
+        "gpt2 small",
+        "llama grouped-query",
+        "llama tied",
+    ],
+)
 @torch.no_grad()
 def test_weights_go_back_as_they_came(name, tmp_path):
     make, shape, more = CASES[name]
@@ -193,8 +239,7 @@ def test_defaults_are_those_of_transformers(kind):
     fresh = transformers.AutoConfig.for_model(kind).to_dict()
     for key, value in FAMILIES[kind].defaults.items():
         if key in fresh:
-            # LLaMA and GPT-2 fill these in from others.
-            assert fresh[key] == value or (value is None and key in ("num_key_value_heads", "head_dim", "n_inner")), key
+            assert fresh[key] == value or (value is None and key in FILLED_IN), key
     for key, value in FAMILIES[kind].required.items():
         assert fresh.get(key, value) == value, key
 
@@ -204,7 +249,6 @@ def test_defaults_are_those_of_transformers(kind):
     [
         (bert, {"is_decoder": True}),
         (bert, {"tie_word_embeddings": False}),
-        (marian, {"tie_word_embeddings": False}),
         (gpt2, {"scale_attn_weights": False}),
         (gpt2, {"scale_attn_by_inverse_layer_idx": True}),
     ],

@@ -1,17 +1,18 @@
-"""`sixfold import`: turns a Hugging Face folder into one model file."""
+"""`sixfold import`: turns a model of another toolkit into one model file."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
 from sixfold import files, modelfile
 from sixfold.cli.options import Command
+from sixfold.configfile import did_you_mean
 from sixfold.errors import ConfigError
-from sixfold.interop.huggingface import load_folder
+from sixfold.modelfile import STORAGES, Storage
 
 
 def register(app: typer.Typer, name: str) -> None:
@@ -19,17 +20,47 @@ def register(app: typer.Typer, name: str) -> None:
 
 
 def convert(
-    folder: Annotated[Path, typer.Argument(help="Folder that save_pretrained wrote: Marian, BERT, GPT-2 or LLaMA.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A Hugging Face folder or OWNER/NAME on its Hub, an Argos package, a CTranslate2 folder, a Marian "
+            ".npz, or a fairseq checkpoint.",
+        ),
+    ],
     out: Annotated[Path, typer.Option("--output", "-o", help="Write this model file.")],
     storage: Annotated[str, typer.Option(help="Store the weights as float32, bfloat16 or int8.")] = "float32",
+    source_languages: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--from", help="Translate from this language. Needed if the source does not say. Can be repeated."
+        ),
+    ] = None,
+    target_languages: Annotated[
+        list[str] | None,
+        typer.Option("--to", help="Translate into this language. Needed if the source does not say. Can be repeated."),
+    ] = None,
 ) -> None:
-    """Convert a Hugging Face checkpoint into a model file."""
+    """Convert a model of another toolkit into a model file, with its tokenisers and languages.
+
+    What the source is, is found out by looking. Of a model of many languages, --from and --to choose which are kept.
+    """
+    from sixfold.interop.huggingface_tokenizers import ChosenLanguages
+    from sixfold.interop.sources import read_source
+
+    if storage not in STORAGES:
+        names = ", ".join(STORAGES)
+        raise ConfigError(f"--storage: expected one of {names}; got {storage!r}", did_you_mean(storage, STORAGES))
     target = files.check_output_path(out)
-    if target.exists() and target.parent == folder.resolve():
+    if target.exists() and target.parent == Path(source).resolve():
         raise ConfigError(f"--output: expected a file outside the checkpoint; got {out}")
-    model = load_folder(folder)
-    tokenizer = model.tokenizer
-    if tokenizer is None:
-        print(f"note: {folder} has no tokenizer.json; the model reads and writes ids only", file=sys.stderr)
-    modelfile.save(out, model.config, model.weights(), tokenizer, model.card, storage)  # type: ignore[arg-type]
+    model = read_source(source, ChosenLanguages(tuple(source_languages or ()), tuple(target_languages or ())))
+    if model.tokenizer is None:
+        print(
+            f"note: {source} has no tokeniser that is supported; the model reads and writes ids only", file=sys.stderr
+        )
+    modelfile.save(
+        out, model.config, model.weights(), model.tokenizer, model.card, cast(Storage, storage), model.shortlist,
+        None, None, model.target_tokenizer, model.sequence_format,
+    )  # fmt: skip
     print(out)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,27 +11,72 @@ from typing import Any
 import numpy as np
 
 from sixfold import tensorfile
-from sixfold.config import Config, ModelConfig, TokenizerConfig
+from sixfold.config import Config, DataConfig, ModelConfig, TokenizerConfig
 from sixfold.configfile import section_from
 from sixfold.errors import ConfigError, ModelFileError, RequestError
+from sixfold.interop.huggingface_tokenizers import ChosenLanguages, read_json, read_text_parts
 from sixfold.interop.weight_names import FAMILIES, Family, Settings
 from sixfold.modelfile import ModelFile
 from sixfold.tensorfile import Tensor
-from sixfold.text.tokenizer import Tokenizer
 from sixfold.weights import check_weights, shapes
 
+# Settings of a model that newer versions of transformers keep in generation_config.json.
+GENERATION_SETTINGS = ("decoder_start_token_id", "bad_words_ids", "forced_bos_token_id", "eos_token_id", "pad_token_id")
+FORBIDDEN = -1e4  # the bias of a token that may never be written
+MAX_README_HEAD = 20_000  # characters
 
-def load_folder(folder: Path) -> ModelFile:
-    """Read a Hugging Face folder: config.json, the weights, and tokenizer.json where there is one."""
-    settings = _read_json(folder / "config.json")
+
+def load_folder(folder: Path, chosen: ChosenLanguages | None = None) -> ModelFile:
+    """Read a Hugging Face folder: config.json, the weights, and the tokenisers where there are any.
+
+    `chosen` are the languages that a user names.
+    """
+    settings = read_json(folder / "config.json")
+    if (folder / "generation_config.json").exists():
+        generation = read_json(folder / "generation_config.json")
+        settings = {**{key: generation[key] for key in GENERATION_SETTINGS if key in generation}, **settings}
     config, weights = translate(settings, _read_tensors(folder), str(folder))
-    path = folder / "tokenizer.json"
-    tokenizer = Tokenizer.load(path) if path.exists() else None
+    parts, config = read_text_parts(folder, settings, config, chosen or ChosenLanguages())
+    tokenizer = parts.tokenizer
     if tokenizer is not None and config.kind == "encoder":  # config.json of an encoder lacks the special ids
         config = replace(tokenizer.fit(config), vocab=config.vocab)
+    forbid_tokens(config, weights, settings)
     tensors = {name: Tensor("F32", array) for name, array in weights.items()}
-    card = {"parent": f"{settings['model_type']} checkpoint {folder.resolve().name}"}
-    return ModelFile(Config(model=config, tokenizer=TokenizerConfig(vocab=config.vocab)), tensors, tokenizer, card)
+    card: dict[str, Any] = {"parent": f"{settings['model_type']} checkpoint {folder.resolve().name}"}
+    card |= card_of_readme(folder / "README.md")
+    if parts.languages is not None:
+        card["languages"] = parts.languages
+    full = Config(
+        model=config, tokenizer=TokenizerConfig(vocab=config.vocab), data=DataConfig(max_tokens=config.max_length)
+    )
+    return ModelFile(
+        full, tensors, tokenizer, card, target_tokenizer=parts.target_tokenizer, sequence_format=parts.sequence_format
+    )
+
+
+def forbid_tokens(config: ModelConfig, weights: dict[str, np.ndarray], settings: Settings) -> None:
+    """Make tokens that generation may never write unlikely, such as <pad> of Marian, by their bias.
+
+    transformers leaves these tokens out after the softmax; here they have no share in it, for every engine alike.
+    """
+    banned = settings.get("bad_words_ids")
+    if not config.output_bias or not isinstance(banned, list):
+        return
+    tokens = [word[0] for word in banned if isinstance(word, list) and len(word) == 1 and type(word[0]) is int]
+    bias = np.array(weights["output.projection.bias"], np.float32)
+    bias[[token for token in tokens if 0 <= token < config.vocab]] = FORBIDDEN
+    weights["output.projection.bias"] = bias
+
+
+def card_of_readme(path: Path) -> dict[str, Any]:
+    """Return the licence that the head of a README.md states, in the YAML of model cards."""
+    try:
+        head = path.read_text(encoding="utf-8", errors="replace")[:MAX_README_HEAD]
+    except OSError:
+        return {}
+    match = re.match(r"---\n(.*?)\n---", head, re.DOTALL)
+    licence = re.search(r"^license: *[\"']?([\w. +-]+)", match[1], re.MULTILINE) if match else None
+    return {"licence": licence[1].strip()} if licence else {}
 
 
 def translate(
@@ -61,12 +106,12 @@ def translate(
 def export_weights(config: ModelConfig, weights: Mapping[str, np.ndarray], kind: str) -> dict[str, np.ndarray]:
     """Return our weights under the names of a family, tied ones once: the inverse of `translate`."""
     family = FAMILIES[kind]
-    unknown = [name for name in weights if not _their_names(family, name)]
+    unknown = [name for name in weights if not _their_names(family, name, config)]
     if unknown:
         raise RequestError(f"{kind}: expected a model of that family, which has no weights {', '.join(unknown)}")
     exported: dict[str, np.ndarray] = {}
     for ours, array in weights.items():
-        theirs = _their_names(family, ours)
+        theirs = _their_names(family, ours, config)
         # Only the attention projection is fused: it has three parts, query, key and value.
         query_width, key_width = config.heads * config.d_head, config.groups * config.d_head
         parts = np.split(array, (query_width, query_width + key_width)) if len(theirs) == 3 else [array]
@@ -94,7 +139,7 @@ def _rename(
     used: set[str] = set()
     missing: list[str] = []
     for ours in shapes(config):
-        theirs = _their_names(family, ours)
+        theirs = _their_names(family, ours, config)
         missing += [name for name in theirs if name not in arrays]
         used.update(theirs)
         if all(name in arrays for name in theirs):
@@ -114,9 +159,11 @@ def _rename(
     return weights
 
 
-def _their_names(family: Family, ours: str) -> tuple[str, ...]:
+def _their_names(family: Family, ours: str, config: ModelConfig) -> tuple[str, ...]:
     number = next((part for part in ours.split(".") if part.isdecimal()), "")
     row = ours.replace(f".{number}.", ".{}.") if number else ours
+    if row in family.separate and not config.share_embeddings:
+        return family.separate[row]
     return tuple(name.format(number) for name in family.weights.get(row, ()))
 
 
@@ -126,18 +173,6 @@ def _orient(array: np.ndarray, name: str, family: Family) -> np.ndarray:
     return array.T if name.endswith(family.transposed or "\0") else array
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_bytes())
-    except OSError as error:
-        raise ModelFileError(f"{path}: {error.strerror}", "give a folder that save_pretrained wrote") from None
-    except (ValueError, RecursionError):
-        raise ModelFileError(f"{path}: not valid JSON") from None
-    if not isinstance(content, dict):
-        raise ModelFileError(f"{path}: expected a JSON object; got {type(content).__name__}")
-    return content
-
-
 def _read_tensors(folder: Path) -> dict[str, Tensor]:
     """Read the weights, in one file or in shards: safetensors, or pickles where there are none."""
     for name, read in (("model.safetensors", _read_safetensors), ("pytorch_model.bin", _read_pickle)):
@@ -145,7 +180,7 @@ def _read_tensors(folder: Path) -> dict[str, Tensor]:
             return read(folder / name)
         index = folder / f"{name}.index.json"
         if index.exists():
-            shards = _read_json(index).get("weight_map")
+            shards = read_json(index).get("weight_map")
             if not isinstance(shards, dict) or not all(_is_file_name(shard) for shard in shards.values()):
                 raise ModelFileError(f"{index}: expected a weight_map of file names; found none")
             return {key: value for shard in sorted(set(shards.values())) for key, value in read(folder / shard).items()}

@@ -7,7 +7,7 @@ The rows of a table read `our name: their name`. Where they have several names, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sixfold.errors import ConfigError
@@ -27,6 +27,7 @@ class Family:
     head: str  # the output projection, which some checkpoints store although it is tied
     transposed: tuple[str, ...] = ()  # endings of weights that are stored as (inputs, outputs)
     ignored: tuple[str, ...] = ()  # beginnings or endings of names of tensors that are not needed
+    separate: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # names if each side has its own embeddings
 
 
 def _pairs(table: Mapping[str, str | tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
@@ -68,7 +69,19 @@ MARIAN = _pairs({
     "decoder.layers.{}.feed_forward.up": "model.decoder.layers.{}.fc1",
     "decoder.layers.{}.feed_forward.down": "model.decoder.layers.{}.fc2",
     "decoder.layers.{}.feed_forward_norm": "model.decoder.layers.{}.final_layer_norm",
+    "output.projection": "lm_head",
 }) | {"output.projection.bias": ("final_logits_bias",)}  # fmt: skip
+SEPARATE_EMBEDDINGS = {
+    f"{stack}.embedding.token.weight": (f"model.{stack}.embed_tokens.weight",) for stack in ("encoder", "decoder")
+}
+FINAL_NORMS = _pairs({"encoder.norm": "model.encoder.layer_norm", "decoder.norm": "model.decoder.layer_norm"})
+M2M100 = MARIAN | FINAL_NORMS
+MBART = M2M100 | _pairs({
+    "encoder.embedding.position": "model.encoder.embed_positions",
+    "decoder.embedding.position": "model.decoder.embed_positions",
+    "encoder.embedding.norm": "model.encoder.layernorm_embedding",
+    "decoder.embedding.norm": "model.decoder.layernorm_embedding",
+})  # fmt: skip
 
 BERT = _pairs({
     "encoder.embedding.token": "bert.embeddings.word_embeddings",
@@ -139,26 +152,67 @@ def _choose(settings: Settings, key: str, table: Mapping[Any, Any]) -> Any:
     return table[settings[key]]
 
 
-def _marian_config(settings: Settings, names: frozenset[str]) -> dict[str, Any]:
+def _translation_config(settings: Settings, names: frozenset[str]) -> dict[str, Any]:
+    """Return what Marian, M2M100 and mBART have in common.
+
+    If the output is not tied, no embeddings are, and a checkpoint has those of each side.
+    """
+    has_both = {name for (name,) in SEPARATE_EMBEDDINGS.values()} <= names
     return {
         "kind": "encoder-decoder",
-        "vocab": _same(settings, "vocab_size", "decoder_vocab_size"),
+        "vocab": settings["vocab_size"],
         "d_model": settings["d_model"],
         "heads": _same(settings, "encoder_attention_heads", "decoder_attention_heads"),
         "d_ff": _same(settings, "encoder_ffn_dim", "decoder_ffn_dim"),
         "encoder_layers": settings["encoder_layers"],
         "decoder_layers": settings["decoder_layers"],
-        "positions": "sinusoidal",
-        "position_layout": "halves",
         "max_length": settings["max_position_embeddings"],
         "feed_forward": _choose(settings, "activation_function", ACTIVATIONS),
         "scale_embeddings": settings["scale_embedding"],
+        "tie_output": settings["tie_word_embeddings"],
+        "share_embeddings": settings["tie_word_embeddings"] or not has_both,
         "dropout": settings["dropout"],
-        "output_bias": True,
         "pad": settings["pad_token_id"],
-        "bos": settings["decoder_start_token_id"],
         "eos": _first(settings["eos_token_id"]),
+        "bos": _id_or(settings["decoder_start_token_id"], _first(settings["eos_token_id"])),
+        "unk": 3,
+    }
+
+
+def _marian_config(settings: Settings, names: frozenset[str]) -> dict[str, Any]:
+    shared = settings["share_encoder_decoder_embeddings"]
+    target = settings["decoder_vocab_size"] or settings["vocab_size"]
+    if shared:
+        target = _same(settings, "vocab_size", "decoder_vocab_size")
+    common = _translation_config(settings, names)
+    return common | {
+        "vocab": target,
+        "source_vocab": 0 if target == settings["vocab_size"] else settings["vocab_size"],
+        "share_embeddings": shared and common["share_embeddings"],
+        "positions": "sinusoidal",
+        "position_layout": "halves",
+        "output_bias": True,
         "unk": settings.get("unk_token_id") or 1,  # Marian's vocabularies list it second, and no config says so
+    }
+
+
+def _m2m100_config(settings: Settings, names: frozenset[str]) -> dict[str, Any]:
+    return _translation_config(settings, names) | {
+        "positions": "sinusoidal",
+        "position_layout": "halves",
+        "position_spacing": "closed",
+        "position_offset": settings["pad_token_id"] + 1,
+        "norm_position": "pre",
+    }
+
+
+def _mbart_config(settings: Settings, names: frozenset[str]) -> dict[str, Any]:
+    return _translation_config(settings, names) | {
+        "positions": "learned",
+        "position_offset": 2,
+        "norm_position": "pre",
+        "embedding_norm": True,
+        "output_bias": True,
     }
 
 
@@ -254,6 +308,12 @@ def _id_or(value: Any, default: Any) -> Any:
     return default if value is None or value < 0 else value
 
 
+_FAIRSEQ_DEFAULTS = {
+    "d_model": 1024, "encoder_layers": 12, "decoder_layers": 12, "encoder_ffn_dim": 4096, "decoder_ffn_dim": 4096,
+    "encoder_attention_heads": 16, "decoder_attention_heads": 16, "max_position_embeddings": 1024, "pad_token_id": 1,
+    "eos_token_id": 2, "tie_word_embeddings": True,
+}  # fmt: skip
+
 FAMILIES = {
     "marian": Family(
         _marian_config, MARIAN, "model.",
@@ -261,13 +321,39 @@ FAMILIES = {
             "vocab_size": 58101, "d_model": 1024, "encoder_layers": 12, "decoder_layers": 12, "encoder_ffn_dim": 4096,
             "decoder_ffn_dim": 4096, "encoder_attention_heads": 16, "decoder_attention_heads": 16, "dropout": 0.1,
             "max_position_embeddings": 1024, "activation_function": "gelu", "scale_embedding": False,
-            "pad_token_id": 58100, "eos_token_id": 0, "decoder_start_token_id": 58100,
+            "pad_token_id": 58100, "eos_token_id": 0, "decoder_start_token_id": 58100, "decoder_vocab_size": None,
+            "share_encoder_decoder_embeddings": True, "tie_word_embeddings": True,
         },
         required={
-            "share_encoder_decoder_embeddings": True, "static_position_embeddings": True, "normalize_before": False,
-            "normalize_embedding": False, "add_final_layer_norm": False, "tie_word_embeddings": True,
+            "static_position_embeddings": True, "normalize_before": False, "normalize_embedding": False,
+            "add_final_layer_norm": False,
         },
-        head="lm_head.", ignored=("model.encoder.embed_", "model.decoder.embed_"),
+        head="lm_head.", ignored=("model.shared.", "model.encoder.embed_", "model.decoder.embed_"),
+        separate=SEPARATE_EMBEDDINGS,
+    ),
+    "m2m_100": Family(
+        _m2m100_config, M2M100, "model.",
+        defaults=_FAIRSEQ_DEFAULTS | {
+            "vocab_size": 128112, "dropout": 0.1, "activation_function": "relu", "scale_embedding": True,
+            "decoder_start_token_id": 2,
+        },
+        required={"normalize_before": True, "static_position_embeddings": True, "normalize_embedding": False},
+        head="lm_head.",
+        ignored=("model.shared.", "model.encoder.embed_", "model.decoder.embed_", "final_logits_bias"),
+        separate=SEPARATE_EMBEDDINGS,
+    ),
+    "mbart": Family(
+        _mbart_config, MBART, "model.",
+        defaults=_FAIRSEQ_DEFAULTS | {
+            "vocab_size": 50265, "dropout": 0.1, "activation_function": "gelu", "scale_embedding": False,
+            "decoder_start_token_id": None,
+        },
+        required={
+            "normalize_before": True, "normalize_embedding": True, "add_final_layer_norm": True,
+            "static_position_embeddings": False,
+        },
+        head="lm_head.", ignored=("model.shared.", "model.encoder.embed_tokens", "model.decoder.embed_tokens"),
+        separate=SEPARATE_EMBEDDINGS,
     ),
     "bert": Family(
         _bert_config, BERT, "bert.",

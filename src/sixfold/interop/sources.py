@@ -1,0 +1,57 @@
+"""Models of other toolkits: what a file or folder is, found out by looking, and its reader."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from sixfold.errors import ModelFileError, RequestError
+from sixfold.interop.huggingface import load_folder
+from sixfold.interop.huggingface_tokenizers import ChosenLanguages
+from sixfold.modelfile import ModelFile
+
+EXPECTED = (
+    "expected a Hugging Face folder (config.json), an Argos package (.argosmodel), a CTranslate2 folder (model.bin), "
+    "a Marian model (.npz) or a fairseq checkpoint (.pt)"
+)
+HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+def read_source(source: str, chosen: ChosenLanguages | None = None) -> ModelFile:
+    """Read a model of another toolkit: a file, a folder, or the name of a repository on the Hugging Face Hub."""
+    path, chosen = Path(source), chosen or ChosenLanguages()
+    if not path.exists():
+        if not HUB_NAME.fullmatch(source):
+            raise ModelFileError(f"{source}: no such file or folder", "a name on the Hub is OWNER/NAME")
+        path = download(source)
+    if path.is_dir():
+        return _read_folder(path, chosen)
+    return _read_file(path)
+
+
+def _read_folder(path: Path, chosen: ChosenLanguages) -> ModelFile:
+    if (path / "config.json").exists():
+        return load_folder(path, chosen)
+    contents = ", ".join(sorted(each.name for each in path.iterdir())[:8]) or "nothing"
+    raise ModelFileError(f"{path}: {EXPECTED}; got a folder with {contents}")
+
+
+def _read_file(path: Path) -> ModelFile:
+    raise ModelFileError(f"{path}: {EXPECTED}; got a file of another kind")
+
+
+def download(name: str) -> Path:
+    """Download a repository of the Hub and return its folder; files that no reader needs are left out."""
+    try:
+        import huggingface_hub
+    except ImportError:
+        raise RequestError(
+            f"{name}: no such file or folder; to download it from the Hub needs huggingface_hub",
+            "pip install 'sixfold[hub]'",
+        ) from None
+    wanted = ["*.json", "*.safetensors", "*.bin", "*.spm", "*.model", "*.txt", "*.npz", "*.yml", "README.md"]
+    try:
+        return Path(huggingface_hub.snapshot_download(name, allow_patterns=wanted))
+    except Exception as error:  # the library raises many kinds, of its own and of others
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise RequestError(f"{name}: no such file or folder, and the Hub could not be read: {reason}") from None
