@@ -135,7 +135,7 @@ def test_help_and_version_need_nothing():
         (["config", "base", "--set", "model.head=2"], ["model.head: no such setting", "did you mean 'heads'?"]),
         (["tokenizer", "encode", "-m", "none.json", "x"], ["none.json: No such file"]),
         (["tokenizer", "train", "none.txt", "--output", "t.json"], ["none.txt: expected a text file; no such file"]),
-        (["import", "nowhere", "--output", "x"], ["config.json: No such file"]),
+        (["import", "nowhere", "--output", "x"], ["nowhere: no such file or folder"]),
         (["translat"], ["No such command 'translat'", "sixfold --help"]),
         (["tokenizer"], ["Missing command"]),
         (["summary", "--no-such-flag"], ["No such option"]),

@@ -29,7 +29,12 @@ def convert(
         ),
     ],
     out: Annotated[Path, typer.Option("--output", "-o", help="Write this model file.")],
-    storage: Annotated[str, typer.Option(help="Store the weights as float32, bfloat16 or int8.")] = "float32",
+    storage: Annotated[
+        str | None,
+        typer.Option(
+            help="Store the weights as float32, bfloat16 or int8. Default: int8 if the source is, else float32."
+        ),
+    ] = None,
     source_languages: Annotated[
         list[str] | None,
         typer.Option(
@@ -48,7 +53,7 @@ def convert(
     from sixfold.interop.huggingface_tokenizers import ChosenLanguages
     from sixfold.interop.sources import read_source
 
-    if storage not in STORAGES:
+    if storage is not None and storage not in STORAGES:
         names = ", ".join(STORAGES)
         raise ConfigError(f"--storage: expected one of {names}; got {storage!r}", did_you_mean(storage, STORAGES))
     target = files.check_output_path(out)
@@ -60,7 +65,7 @@ def convert(
             f"note: {source} has no tokeniser that is supported; the model reads and writes ids only", file=sys.stderr
         )
     modelfile.save(
-        out, model.config, model.weights(), model.tokenizer, model.card, cast(Storage, storage), model.shortlist,
+        out, model.config, model.weights(), model.tokenizer, model.card, cast(Storage, storage or model.storage), model.shortlist,
         None, None, model.target_tokenizer, model.sequence_format,
     )  # fmt: skip
     print(out)

@@ -15,6 +15,7 @@ from sixfold.config import Config, DataConfig, ModelConfig, TokenizerConfig
 from sixfold.configfile import section_from
 from sixfold.errors import ConfigError, ModelFileError, RequestError
 from sixfold.interop.huggingface_tokenizers import ChosenLanguages, read_json, read_text_parts
+from sixfold.interop.start_token import FORBIDDEN
 from sixfold.interop.weight_names import FAMILIES, Family, Settings
 from sixfold.modelfile import ModelFile
 from sixfold.tensorfile import Tensor
@@ -22,7 +23,6 @@ from sixfold.weights import check_weights, shapes
 
 # Settings of a model that newer versions of transformers keep in generation_config.json.
 GENERATION_SETTINGS = ("decoder_start_token_id", "bad_words_ids", "forced_bos_token_id", "eos_token_id", "pad_token_id")
-FORBIDDEN = -1e4  # the bias of a token that may never be written
 MAX_README_HEAD = 20_000  # characters
 
 

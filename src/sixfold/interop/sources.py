@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 
 from sixfold.errors import ModelFileError, RequestError
+from sixfold.interop.argos import is_argos, load_argos
+from sixfold.interop.ctranslate2_reader import load_ctranslate2
 from sixfold.interop.huggingface import load_folder
 from sixfold.interop.huggingface_tokenizers import ChosenLanguages
 from sixfold.modelfile import ModelFile
@@ -26,17 +28,23 @@ def read_source(source: str, chosen: ChosenLanguages | None = None) -> ModelFile
         path = download(source)
     if path.is_dir():
         return _read_folder(path, chosen)
-    return _read_file(path)
+    return _read_file(path, chosen)
 
 
 def _read_folder(path: Path, chosen: ChosenLanguages) -> ModelFile:
+    if is_argos(path):
+        return load_argos(path, chosen)
+    if (path / "model.bin").exists() and not (path / "pytorch_model.bin").exists():
+        return load_ctranslate2(path, chosen)
     if (path / "config.json").exists():
         return load_folder(path, chosen)
     contents = ", ".join(sorted(each.name for each in path.iterdir())[:8]) or "nothing"
     raise ModelFileError(f"{path}: {EXPECTED}; got a folder with {contents}")
 
 
-def _read_file(path: Path) -> ModelFile:
+def _read_file(path: Path, chosen: ChosenLanguages) -> ModelFile:
+    if is_argos(path):
+        return load_argos(path, chosen)
     raise ModelFileError(f"{path}: {EXPECTED}; got a file of another kind")
 
 

@@ -1,0 +1,95 @@
+"""Argos packages: a CTranslate2 model, a SentencePiece model and metadata.json in a zip archive."""
+
+from __future__ import annotations
+
+import tempfile
+import zipfile
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+from sixfold.errors import ModelFileError
+from sixfold.interop.ctranslate2_reader import load_ctranslate2
+from sixfold.interop.huggingface_tokenizers import ChosenLanguages, read_json
+from sixfold.modelfile import ModelFile
+
+MAX_UNPACKED_BYTES = 8 * 2**30
+PARTS = ("metadata.json", "sentencepiece.model", "bpe.model", "README.md")  # beside model/
+
+
+def load_argos(path: Path, chosen: ChosenLanguages) -> ModelFile:
+    """Read an Argos package: an archive, or the folder that it was unpacked into."""
+    if path.is_dir():
+        return _load_folder(path, chosen)
+    with tempfile.TemporaryDirectory() as folder:
+        _unpack(path, Path(folder))
+        return _load_folder(Path(folder), chosen)
+
+
+def is_argos(path: Path) -> bool:
+    """Return whether a path is an Argos package."""
+    if path.is_dir():
+        return (path / "metadata.json").exists() and (path / "model").is_dir()
+    return zipfile.is_zipfile(path) and any(_inner(name) == "metadata.json" for name in _names(path))
+
+
+def _names(path: Path) -> list[str]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.namelist()
+    except (OSError, zipfile.BadZipFile, NotImplementedError):
+        return []
+
+
+def _inner(name: str) -> str:
+    """Return the name of a file inside the one folder of an archive; "" for one that points elsewhere."""
+    parts = PurePosixPath(name.replace("\\", "/")).parts
+    return "" if ".." in parts or name.startswith("/") or len(parts) < 2 else "/".join(parts[1:])
+
+
+def _unpack(path: Path, folder: Path) -> None:
+    """Unpack the files that are needed. Nothing is written outside of the folder."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            wanted = {
+                info: _inner(info.filename)
+                for info in archive.infolist()
+                if _inner(info.filename) in PARTS or _inner(info.filename).startswith("model/")
+            }
+            if sum(info.file_size for info in wanted) > MAX_UNPACKED_BYTES:
+                raise ModelFileError(f"{path}: expected at most {MAX_UNPACKED_BYTES:,} bytes of files")
+            for info, name in wanted.items():
+                if info.is_dir():
+                    continue
+                target = folder / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(archive.read(info))
+    except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        raise ModelFileError(f"{path}: expected an Argos package; {error}", "download the file again") from None
+
+
+def _load_folder(folder: Path, chosen: ChosenLanguages) -> ModelFile:
+    about = read_json(folder / "metadata.json")
+    pieces = folder / "sentencepiece.model"
+    if not pieces.exists():
+        has_bpe = (folder / "bpe.model").exists()
+        raise ModelFileError(
+            f"{folder.name}: expected sentencepiece.model; "
+            + ("found bpe.model, which needs the tokeniser of Moses" if has_bpe else "found none")
+        )
+    languages = str(about.get("from_code") or ""), str(about.get("to_code") or "")
+    file = load_ctranslate2(folder / "model", chosen, pieces, languages)
+    version = about.get("package_version")
+    card = {**file.card, "parent": f"Argos package {'-'.join(languages)} {version or ''}".strip()}
+    return _with_target_prefix(file, about.get("target_prefix"), card)
+
+
+def _with_target_prefix(file: ModelFile, prefix: object, card: dict[str, object]) -> ModelFile:
+    """Return the model with the token that a package makes every target begin with."""
+    if not prefix:
+        return replace(file, card=card)
+    tokens = (file.target_tokenizer or file.tokenizer).tokens if file.tokenizer is not None else []
+    if prefix not in tokens:
+        raise ModelFileError(f"metadata.json: target_prefix: expected a token of the vocabulary; got {prefix!r}")
+    assert file.sequence_format is not None
+    layout = replace(file.sequence_format, before_target=(tokens.index(str(prefix)),))
+    return replace(file, card=card, sequence_format=layout)
