@@ -64,8 +64,9 @@ def convert(
         print(
             f"note: {source} has no tokeniser that is supported; the model reads and writes ids only", file=sys.stderr
         )
+    chosen_storage = cast(Storage, storage or model.storage)
     modelfile.save(
-        out, model.config, model.weights(), model.tokenizer, model.card, cast(Storage, storage or model.storage), model.shortlist,
+        out, model.config, model.weights(), model.tokenizer, model.card, chosen_storage, model.shortlist,
         None, None, model.target_tokenizer, model.sequence_format,
     )  # fmt: skip
     print(out)

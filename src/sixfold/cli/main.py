@@ -19,6 +19,7 @@ VERBS = {
     "config": "sixfold.cli.config",
     "doctor": "sixfold.cli.doctor",
     "evaluate": "sixfold.cli.evaluate",
+    "export": "sixfold.cli.export",
     "finetune": "sixfold.cli.train",
     "import": "sixfold.cli.import_",
     "neighbours": "sixfold.cli.embeddings",

@@ -215,7 +215,7 @@ def make_tokenizer(
     specials = {role: ids[token] for role, token in ROLE_TOKENS.items() if token in ids}
     if "unk" not in specials:
         raise ModelFileError("vocabulary: expected <unk> among its tokens; found none")
-    marked = [index for token, index in ids.items() if token.startswith(">>") and token.endswith("<<")]
+    marked = [ids[token] for token in language_tokens(ids).values()]
     return VocabularyTokenizer(algorithm, model, tokens, specials, [*marked, *(ids[token] for token in reserved)])
 
 
