@@ -110,7 +110,7 @@ def write_tokenizers(what: Export, folder: Path) -> list[str]:
         try:
             (folder / f"{side}.spm").write_bytes(pieces_of(tokenizer))
         except RequestError:
-            (folder / "tokenizer.json").write_text(tokenizer.rust.to_str(), encoding="utf-8")
+            (folder / "tokenizer.json").write_bytes(tokenizer.rust.to_str().encode())
             notes.append(f"the {side} is tokenised by tokenizer.json")
     return notes
 

@@ -196,7 +196,7 @@ def _write_fairseq_tokenizer(file: ModelFile, source: Tokenizer, languages: tupl
     layout = file.sequence_format
     if isinstance(source, VocabularyTokenizer) or layout is None:
         raise RequestError("transformers has no tokeniser for this model: expected a tokenizer.json of NLLB or mBART")
-    (folder / "tokenizer.json").write_text(source.rust.to_str(), encoding="utf-8")
+    (folder / "tokenizer.json").write_bytes(source.rust.to_str().encode())
     names = {code: source.tokens[token] for code, token in layout.languages.items()}
     if file.config.model.norm_position == "pre" and file.config.model.positions == "sinusoidal":
         kind = "NllbTokenizer"
