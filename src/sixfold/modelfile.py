@@ -109,6 +109,11 @@ class ModelFile:
         return {name: self.weight(name) for name in shapes(self.config.model)}
 
     @property
+    def nbytes(self) -> int:
+        """The size of all tensors, in bytes. None is read for it."""
+        return sum(tensor.nbytes for tensor in self.tensors.values())
+
+    @property
     def storage(self) -> str:
         """Return the type that the weights are stored in."""
         kinds = {tensor.dtype for tensor in self.tensors.values()}

@@ -75,6 +75,11 @@ class Tensor:
         """Pickle the data too, because another machine may not have the file."""
         return Tensor, (self.dtype, self.data, self.shape)
 
+    @property
+    def nbytes(self) -> int:
+        """The size of the stored values, in bytes."""
+        return self._data.size if isinstance(self._data, StoredArray) else self._data.nbytes
+
     def float32(self) -> np.ndarray:
         """Return the values as float32; raise ModelFileError for a type that cannot be converted."""
         where = f"{self._data.where}: " if isinstance(self._data, StoredArray) else ""

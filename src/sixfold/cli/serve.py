@@ -18,6 +18,22 @@ def register(app: typer.Typer, name: str) -> None:
 
 def serve(
     models: Annotated[list[Path], typer.Option("--model", "-m", help=MODELS_HELP)] = [],  # noqa: B006
+    models_folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--models",
+            metavar="DIR",
+            help="Serve all models (*.safetensors) in this folder. Each is opened when it is first used.",
+        ),
+    ] = None,
+    memory: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Close the least recently used models of the folder when all open ones take more bytes. "
+            "Default: 2000000000.",
+        ),
+    ] = None,
     host: Annotated[
         str | None,
         typer.Option(help="Listen on this address. Default: 127.0.0.1. With 0.0.0.0 other machines can connect."),
@@ -54,7 +70,8 @@ def serve(
     overrides: dict[str, Any] = {
         "host": host, "port": port, "threads": threads, "url_prefix": url_prefix,
         "api_key_file": None if api_key_file is None else str(api_key_file),
-        "models": [str(path) for path in models] or None,
+        "models": [str(path) for path in models] or None, "memory": memory,
+        "models_folder": None if models_folder is None else str(models_folder),
     }  # fmt: skip
     options = read_options(config, {name: value for name, value in overrides.items() if value is not None})
     from sixfold.serving.app import make_app
@@ -62,6 +79,9 @@ def serve(
     from sixfold.serving.models import ReloadingModels
     from sixfold.translation.loading import find_model, shipped_models
 
-    paths = [find_model(each) for each in options.models] or shipped_models()
+    folder = Path(options.models_folder) if options.models_folder else None
+    paths = [find_model(each) for each in options.models] or ([] if folder else shipped_models())
     with listen(options) as listening:
-        run(make_app(options, ReloadingModels(paths, options.threads or None)), options, listening)
+        memory = options.memory if folder else None
+        models_in_use = ReloadingModels(paths, options.threads or None, folder, memory)
+        run(make_app(options, models_in_use), options, listening)

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sixfold import modelfile
-from sixfold.errors import SixfoldError
+from sixfold.errors import RequestError, SixfoldError
 from sixfold.explorer.explore import Explorer
 from sixfold.translation.cancellation import Cancelled
+from sixfold.translation.loading import MODEL_SUFFIX
 from sixfold.translation.translator import Translator
 
 FileStamps = tuple[tuple[int, int, int], ...]  # inode, size and modification time in nanoseconds of each file
@@ -23,13 +23,12 @@ class LoadedModels:
     They are closed once they have been replaced and no request uses them any more.
     """
 
-    def __init__(self, paths: Sequence[Path], threads: int | None) -> None:
-        self.translator = Translator(list(paths), "cpu", threads)
+    def __init__(self, paths: Sequence[Path], threads: int | None, memory: int | None = None) -> None:
+        self.translator = Translator(list(paths), "cpu", threads, memory=memory)
         self.explorer = Explorer(self.translator)
         self.cards: list[dict[str, Any]] = [
             {"name": path.stem, "checksum": file.checksum, "bytes": path.stat().st_size, "card": file.card}
-            for path in paths
-            for file in [modelfile.load(path, verify=False)]
+            for path, file in zip(paths, self.translator.files, strict=True)
         ]
         self.users = 0
         self.is_replaced = False
@@ -42,11 +41,22 @@ class LoadedModels:
 class ReloadingModels:
     """The models that are loaded now. `generation` counts how often they have been replaced."""
 
-    def __init__(self, paths: Sequence[Path], threads: int | None = None) -> None:
-        self._paths, self._threads = list(paths), threads
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        threads: int | None = None,
+        folder: Path | None = None,
+        memory: int | None = None,
+    ) -> None:
+        """Load the models at `paths`, and those in a folder, in which models may come and go.
+
+        With `memory`, they are opened when they are first used, and their weights take at most so many bytes.
+        """
+        self._named, self._folder = list(paths), folder
+        self._threads, self._memory = threads, memory
         self._lock = threading.Lock()
         self._stamps = self._read_stamps()
-        self._loaded = LoadedModels(self._paths, threads)
+        self._loaded = LoadedModels(self._paths(), threads, memory)
         self.generation = 0
 
     @contextmanager
@@ -95,14 +105,15 @@ class ReloadingModels:
         """
         try:
             stamps = self._read_stamps()
-        except OSError as error:
-            stamps = ((0, 0, error.errno or 0),)
+        except (OSError, SixfoldError) as error:
+            stamps = ((0, 0, getattr(error, "errno", None) or 0),)
         if stamps == self._stamps:
             return ""
         self._stamps = stamps
-        names = ", ".join(path.name for path in self._paths)
         try:
-            new = LoadedModels(self._paths, self._threads)
+            paths = self._paths()
+            names = ", ".join(path.name for path in paths)
+            new = LoadedModels(paths, self._threads, self._memory)
         except (SixfoldError, OSError) as error:
             return f"a changed model could not be loaded; the old one stays in use: {error}"
         with self._lock:
@@ -117,6 +128,16 @@ class ReloadingModels:
     def close(self) -> None:
         self._loaded.close()
 
+    def _paths(self) -> list[Path]:
+        """Return the files of all models; RequestError is raised if a folder has none."""
+        found = sorted(self._folder.glob(f"*{MODEL_SUFFIX}")) if self._folder is not None else []
+        if self._folder is not None and not found and not self._named:
+            raise RequestError(
+                f"{self._folder}: expected a folder with model files (*{MODEL_SUFFIX}); found none",
+                "write one with `sixfold train` or `sixfold import`",
+            )
+        return [*self._named, *found]
+
     def _read_stamps(self) -> FileStamps:
-        status = [path.stat() for path in self._paths]
+        status = [path.stat() for path in self._paths()]
         return tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in status)

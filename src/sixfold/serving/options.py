@@ -26,6 +26,8 @@ class ServeOptions:
     host: str = "127.0.0.1"
     port: int = 5000
     models: tuple[str, ...] = ()  # model files; empty: the model that ships with the package
+    models_folder: str = ""  # folder of model files that are opened when they are first used; empty: none
+    memory: int = 2_000_000_000  # of the open models of a folder; the least recently used ones are closed
     threads: int = 0  # sentences translated at the same time; 0: the number of cores
     beam: int = 4  # hypotheses of the beam search, for LibreTranslate's routes
     pivot: bool = False  # LibreTranslate's routes translate through English where no model has the direction
@@ -62,6 +64,7 @@ class ServeOptions:
             "max_connections",
             "queue",
             "beam",
+            "memory",
         ):
             require(getattr(self, name) >= 1, f"serve.{name}", "at least 1", getattr(self, name))
         for name in ("threads", "requests_per_minute", "concurrent", "cache", "reload", "max_alternatives"):
@@ -89,7 +92,7 @@ def read_options(path: Path | None, overrides: dict[str, Any]) -> ServeOptions:
     """Return the settings of a TOML file, replaced by `overrides`. Paths in the file are relative to its folder."""
     values = {} if path is None else read_toml(path)
     if path is not None:
-        for name in ("models", "api_key_file", "suggestions"):
+        for name in ("models", "models_folder", "api_key_file", "suggestions"):
             if isinstance(values.get(name), str):
                 values[name] = str(path.parent / values[name])
             elif isinstance(values.get(name), list):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sixfold.engines.engine import Engine
 from sixfold.engines.prefixed import PrefixedEngine
@@ -91,6 +92,13 @@ def languages_of(file: ModelFile) -> list[Languages]:
         return [(first, second) for first in sides[0] for second in sides[1] if first != second]
     pair = str(source), str(target)
     return [pair, pair[::-1]] if file.config.data.both_ways else [pair]
+
+
+def quality_from_card(card: Mapping[str, Any], pair: Languages) -> float:
+    """Return the quality of a direction that a card declares, from 0 to 1: `quality."zh-en"`, or 0 without one."""
+    qualities = card.get("quality")
+    quality = qualities.get("-".join(pair)) if isinstance(qualities, Mapping) else None
+    return min(1.0, max(0.0, float(quality))) if isinstance(quality, int | float) else 0.0
 
 
 def special_tokens(file: ModelFile, tokenizer: Tokenizer, pair: Languages) -> SpecialTokens:

@@ -23,17 +23,25 @@ MODEL_SUFFIX = ".safetensors"
 RUN_MODEL_NAME = f"model{MODEL_SUFFIX}"  # the model in the folder of a training run
 
 
-def load_all(model: ModelSource | Sequence[ModelSource] | None) -> list[tuple[ModelFile, Tokenizer]]:
-    """Load the models that are named, or those of this package if none is, each with its tokeniser."""
+def load_all(
+    model: ModelSource | Sequence[ModelSource] | None, verify: bool = True
+) -> list[tuple[ModelFile, Tokenizer]]:
+    """Load the models that are named, or those of this package if none is, each with its tokeniser.
+
+    Without `verify`, their weights are not read yet.
+    """
     models = shipped_models() if model is None else [model] if isinstance(model, Path | str | ModelFile) else model
     is_valid = isinstance(models, Sequence) and all(isinstance(source, Path | str | ModelFile) for source in models)
     if not is_valid or not models:
         raise ConfigError(f"model: expected a model file, or a list of them; got {model!r:.60}")
-    return [_load(source) for source in models]
+    return [_load(source, verify) for source in models]
 
 
-def _load(model: ModelSource) -> tuple[ModelFile, Tokenizer]:
-    file, name = (model, "model") if isinstance(model, ModelFile) else (modelfile.load(find_model(model)), str(model))
+def _load(model: ModelSource, verify: bool) -> tuple[ModelFile, Tokenizer]:
+    if isinstance(model, ModelFile):
+        file, name = model, "model"
+    else:
+        file, name = modelfile.load(find_model(model), verify), str(model)
     kind = file.config.model.kind
     if kind != "encoder-decoder" or file.tokenizer is None:
         reason = "has no tokeniser" if kind == "encoder-decoder" else f"is of the kind {kind!r}"

@@ -5,6 +5,7 @@ The command line, Python, the server's own interface and LibreTranslate's routes
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -17,7 +18,7 @@ from sixfold.text.identification import name_of
 from sixfold.text.language_codes import base_language, matching_codes, normalise_code
 from sixfold.text.languages import SCRIPTS, guess_language
 from sixfold.text.word_lists import LISTED_LANGUAGES
-from sixfold.translation.direction import Direction, Languages, language_notices
+from sixfold.translation.direction import Direction, Languages, language_notices, quality_from_card
 from sixfold.translation.result import Notice
 
 NAME_LANGUAGES = "name the languages: --from and --to on the command line, source and target in Python"
@@ -253,15 +254,25 @@ def _is_same_language(first: str, second: str) -> bool:
 
 
 def _pivot_hops(directions: Directions, source: str, target: str) -> tuple[Direction, ...]:
-    """Return two directions with a language between them, English if possible; none if there is no such language."""
+    """Return two directions with a language between them; none if there is no such language.
+
+    If cards declare the quality of both directions of several routes, the one with the largest product is taken, else
+    the one through English if possible.
+    """
     if _is_same_language(source, target):
         return ()
     first = {direction.languages[1]: direction for direction in _matching(directions, source, None)}
+    routes = []
     for middle in sorted(first, key=lambda language: base_language(language) != PIVOT_LANGUAGE):
         second = _matching(directions, middle, target)
         if second:
-            return first[middle], second[0]
-    return ()
+            routes.append((first[middle], second[0]))
+    return max(routes, key=_declared_quality, default=())  # of equal ones the first
+
+
+def _declared_quality(hops: tuple[Direction, ...]) -> float:
+    """Return the product of the qualities that the cards of models declare; 0 if one declares none."""
+    return math.prod(quality_from_card(hop.file.card, hop.languages) for hop in hops)
 
 
 def _route(hops: tuple[Direction, ...], text: str, target: str | None) -> Route:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from types import TracebackType
 from typing import Self, TypeVar
@@ -11,7 +12,9 @@ from typing import Self, TypeVar
 from sixfold.config import Compute
 from sixfold.decoding.options import Hypothesis
 from sixfold.engines.engine import Engine
+from sixfold.engines.pool import EnginePool, PooledEngine
 from sixfold.errors import RequestError
+from sixfold.modelfile import ModelFile
 from sixfold.text.detection import LanguageCandidate
 from sixfold.text.sentences import is_spaced
 from sixfold.translation.direction import Direction, directions_of
@@ -54,20 +57,28 @@ class Translator:
         threads: int | None = None,
         compute: Compute = "int8",
         shortlist: bool = True,
+        memory: int | None = None,
     ) -> None:
         """Load the models, or those of the package if `model` is None.
 
         `threads`: sentences that a CPU decodes at once; None: as many as it has cores. `compute`: int8 becomes float16
         on a GPU. Without `shortlist`, a CPU computes the probabilities of the whole vocabulary for every token.
+
+        With `memory`, each model is opened when it is first used, and the least recently used ones are closed as soon
+        as the weights of all open models take more bytes than that.
         """
         check_threads(threads)
         self._device = choose_device(device)
         self._directions: dict[tuple[str, str], Direction] = {}
         self._duplicates: list[Direction] = []  # directions that an earlier model has already
         self._engines: list[Engine] = []
-        for file, tokenizer in load_all(model):
-            engine = open_engine(file, self._device, threads, compute, shortlist)
+        self.files: list[ModelFile] = []
+        pool = None if memory is None else EnginePool(memory)
+        for file, tokenizer in load_all(model, verify=pool is None):
+            opening = partial(open_engine, file, self._device, threads, compute, shortlist)
+            engine = opening() if pool is None else PooledEngine(pool, file.config.model, file.nbytes, opening)
             self._engines.append(engine)
+            self.files.append(file)
             for direction in directions_of(file, engine, tokenizer):
                 if self._directions.setdefault(direction.languages, direction) is not direction:
                     self._duplicates.append(direction)

@@ -1,0 +1,88 @@
+import shutil
+
+import pytest
+from fastapi.testclient import TestClient
+
+from sixfold import modelfile
+from sixfold.errors import RequestError
+from sixfold.serving.app import make_app
+from sixfold.serving.models import ReloadingModels
+from sixfold.serving.options import ServeOptions
+from sixfold.translation.translator import Translator
+
+
+@pytest.fixture
+def folder(models, tmp_path):
+    for name in ("zh-en", "en-zh", "en-de"):
+        shutil.copy(models[name], tmp_path / f"{name}.safetensors")
+    return tmp_path
+
+
+def test_the_models_of_a_folder_are_served_and_opened_when_they_are_used(folder):
+    size = modelfile.load(folder / "zh-en.safetensors").nbytes
+    models = ReloadingModels([], 1, folder, memory=int(1.5 * size))
+    (pool,) = {each._pool for each in models._loaded.translator._engines}
+    with TestClient(make_app(ServeOptions(pivot=True), models, log=lambda _: None), "http://localhost") as client:
+        assert pool.open_bytes == 0
+        targets = {each["code"]: set(each["targets"]) for each in client.get("/languages").json()}
+        assert targets["zh"] == {"zh", "en", "de"}
+        for source, target, text, expected in (
+            ("zh", "en", "我爱猫", "I love cats"), ("en", "zh", "I love cats", "我爱猫"),
+        ):  # fmt: skip
+            response = client.post("/translate", json={"q": text, "source": source, "target": target})
+            assert response.json()["translatedText"] == expected
+            assert 0 < pool.open_bytes <= 1.5 * size
+        response = client.post("/translate", json={"q": "我爱猫", "source": "zh", "target": "de"})
+        assert response.status_code == 200
+        assert pool.open_bytes <= 1.5 * size
+
+
+def test_models_come_and_go_while_the_server_runs(folder, models):
+    served = ReloadingModels([], 1, folder, memory=10**9)
+    assert sorted(served.directions) == [("en", "de"), ("en", "zh"), ("zh", "en")]
+    shutil.copy(models["de-en"], folder / "new.safetensors")
+    (folder / "en-zh.safetensors").unlink()
+    assert "new.safetensors" in served.refresh()
+    assert sorted(served.directions) == [("de", "en"), ("en", "de"), ("zh", "en")]
+    for path in folder.iterdir():
+        path.unlink()
+    assert "could not be loaded" in served.refresh()
+    assert sorted(served.directions) == [("de", "en"), ("en", "de"), ("zh", "en")]
+    served.close()
+
+
+def test_a_folder_without_models_is_refused(tmp_path):
+    with pytest.raises(RequestError, match="expected a folder with model files"):
+        ReloadingModels([], 1, tmp_path)
+
+
+def with_card(path, **entries):
+    file = modelfile.load(path)
+    modelfile.save(path, file.config, file.weights(), file.tokenizer, {**file.card, **entries}, profiles=file.profiles)
+
+
+def test_the_pivot_of_the_best_declared_quality_is_taken(folder, models):
+    """zh can become de through en, or through another language if both of its models are declared to be better."""
+    for name, pair, quality in (
+        ("zh-en", ("zh", "en"), 0.5), ("en-de", ("en", "de"), 0.6), ("zh-fr", ("zh", "fr"), 0.9),
+        ("fr-de", ("fr", "de"), 0.8),
+    ):  # fmt: skip
+        original = {"zh-fr": "zh-en", "fr-de": "en-de"}.get(name, name)
+        shutil.copy(models[original], folder / f"{name}.safetensors")
+        languages = dict(zip(("source", "target"), pair, strict=True))
+        with_card(folder / f"{name}.safetensors", languages=languages, quality={"-".join(pair): quality})
+
+    def pivot():
+        with Translator(sorted(folder.glob("*.safetensors")), "cpu", memory=10**9) as translator:
+            route = translator.route("我爱猫", _request("zh", "de"))
+            return route.hops[0].languages[1]
+
+    assert pivot() == "fr"
+    with_card(folder / "fr-de.safetensors", quality={})
+    assert pivot() == "en"
+
+
+def _request(source, target):
+    from sixfold.translation.request import TranslationRequest
+
+    return TranslationRequest(source, target, pivot=True)
