@@ -100,7 +100,7 @@ def translate(
         raise ModelFileError(f"{where}: {error}", error.hint) from None
     except (TypeError, AttributeError, ValueError, LookupError, ZeroDivisionError) as error:
         raise ModelFileError(f"{where}: config.json cannot be understood: {error}") from None
-    return config, _rename(config, family, arrays, where)
+    return config, rename(config, family, arrays, where)
 
 
 def export_weights(config: ModelConfig, weights: Mapping[str, np.ndarray], kind: str) -> dict[str, np.ndarray]:
@@ -132,9 +132,10 @@ def _full_name(name: str, family: Family) -> str:
     return name if name.split(".")[0] in first_parts else family.prefix + name
 
 
-def _rename(
+def rename(
     config: ModelConfig, family: Family, arrays: Mapping[str, np.ndarray | Tensor], where: str
 ) -> dict[str, np.ndarray]:
+    """Return the weights of a family under our names; ModelFileError names all that are missing or unfit."""
     weights: dict[str, np.ndarray] = {}
     used: set[str] = set()
     missing: list[str] = []

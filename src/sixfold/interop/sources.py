@@ -8,8 +8,10 @@ from pathlib import Path
 from sixfold.errors import ModelFileError, RequestError
 from sixfold.interop.argos import is_argos, load_argos
 from sixfold.interop.ctranslate2_reader import load_ctranslate2
+from sixfold.interop.fairseq import load_fairseq
 from sixfold.interop.huggingface import load_folder
 from sixfold.interop.huggingface_tokenizers import ChosenLanguages
+from sixfold.interop.marian import load_marian
 from sixfold.modelfile import ModelFile
 
 EXPECTED = (
@@ -38,6 +40,13 @@ def _read_folder(path: Path, chosen: ChosenLanguages) -> ModelFile:
         return load_ctranslate2(path, chosen)
     if (path / "config.json").exists():
         return load_folder(path, chosen)
+    for pattern, load in ((".npz", load_marian), (".pt", load_fairseq)):
+        found = [each for each in sorted(path.glob(f"*{pattern}")) if "optimizer" not in each.name]
+        if len(found) == 1:
+            return load(found[0], chosen)
+        if found:
+            names = ", ".join(each.name for each in found[:5])
+            raise ModelFileError(f"{path}: expected one {pattern} file; got {names}", "name one of these files")
     contents = ", ".join(sorted(each.name for each in path.iterdir())[:8]) or "nothing"
     raise ModelFileError(f"{path}: {EXPECTED}; got a folder with {contents}")
 
@@ -45,6 +54,10 @@ def _read_folder(path: Path, chosen: ChosenLanguages) -> ModelFile:
 def _read_file(path: Path, chosen: ChosenLanguages) -> ModelFile:
     if is_argos(path):
         return load_argos(path, chosen)
+    if path.suffix == ".npz":
+        return load_marian(path, chosen)
+    if path.suffix in (".pt", ".pth"):
+        return load_fairseq(path, chosen)
     raise ModelFileError(f"{path}: {EXPECTED}; got a file of another kind")
 
 
