@@ -57,7 +57,7 @@ def test_what_other_words_render_is_left_alone(shipped):
 
 
 def test_a_model_of_one_direction_judges_an_added_negation_by_words(shipped):
-    direction = replace(shipped.direction("", *EN_ZH), reverse_tag=None)
+    direction = replace(shipped.direction("", *EN_ZH), reverse=None)
     pairs = [("He will be there tomorrow.", "他明天不会去那里。"), ("He is poor.", "他没有钱。"), ("Hm.", "不过")]
     assert _messages(direction, pairs) == [[ADDED], [], []]
 

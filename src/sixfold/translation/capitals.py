@@ -1,7 +1,7 @@
 """Text that is written in capitals alone, as a model reads it: in sentence case.
 
-Models see few such sentences in training, and their tokenisers cut "WHERE ARE YOU?" into single letters. Every word is
-written in the form that the tokeniser knows best, so names and abbreviations keep their capitals: "NASA flies to London".
+Models see few such sentences in training, and their tokenisers cut "WHERE ARE YOU?" into single letters. Each word is
+written in the form that the tokeniser knows best, so names and abbreviations have capitals: "NASA flies to London".
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Direction:
     max_source_tokens: int  # without special tokens
     file: ModelFile
     confidence: ConfidenceCurve | None = None  # from the score of a sentence to a probability
-    reverse_tag: tuple[int, ...] | None = None  # the tag of the other direction, if the model has both
+    reverse: SpecialTokens | None = None  # those of the other direction, if `engine` and `tokenizer` have it too
 
     @property
     def target_tokenizer(self) -> Tokenizer:
@@ -128,9 +128,10 @@ def directions_of(file: ModelFile, engine: Engine, tokenizer: Tokenizer) -> list
         if special.before_target not in engines:
             engines[special.before_target] = PrefixedEngine(engine, special.before_target)
         reverse = special_of.get((pair[1], pair[0]))
-        reverse_tag = reverse.before_source if reverse is not None else None
+        if reverse is not None and (file.target_tokenizer or reverse.before_target != special.before_target):
+            reverse = None
         own_engine = engines[special.before_target]
-        directions.append(Direction(pair, own_engine, tokenizer, special, max_source_tokens, file, curve, reverse_tag))
+        directions.append(Direction(pair, own_engine, tokenizer, special, max_source_tokens, file, curve, reverse))
     return directions
 
 

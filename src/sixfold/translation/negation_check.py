@@ -17,7 +17,8 @@ from collections.abc import Sequence
 
 from sixfold.text.language_codes import base_language
 from sixfold.text.negation import has_negation, is_negated, may_be_negative, without_negations
-from sixfold.translation.direction import Direction
+from sixfold.text.sequence_format import SpecialTokens
+from sixfold.translation.direction import Direction, collapse_whitespace
 from sixfold.translation.joint_search import Steps, score_pairs
 
 # The evidence that a negation has no counterpart: the gain of log-probability without it, within limits, and what the
@@ -43,25 +44,28 @@ def find_negation_fault(direction: Direction, source: str, translation: str) -> 
     variants = in_source if is_lost else in_translation
     if not variants or (not is_alone and len(in_source) == len(in_translation)):
         return None
-    tag = direction.tag if is_lost else direction.reverse_tag
+    special = direction.special if is_lost else direction.reverse
     negated, other = (source, translation) if is_lost else (translation, source)
     language, other_language = (first, second) if is_lost else (second, first)
     evidence, threshold = 0.0, MIN_GAIN
     if is_alone:
         evidence = PLAIN * is_negated(negated, language) + LACKING * (not may_be_negative(other, other_language))
         threshold = THRESHOLDS[language]
-    if tag is None:  # the model does not read translations
+    if special is None:  # the model does not read translations
         return ADDED if evidence == PLAIN + LACKING else None
     if evidence + MAX_GAIN > threshold:
-        gain = yield from _gain(direction, tag, negated, variants, other)
+        gain = yield from _gain(direction, special, negated, variants, other)
         evidence += max(-MAX_GAIN, min(MAX_GAIN, gain))
     return (LOST if is_lost else ADDED) if evidence > threshold else None
 
 
-def _gain(direction: Direction, tag: Sequence[int], text: str, variants: Sequence[str], other: str) -> Steps[float]:
+def _gain(direction: Direction, special: SpecialTokens, text: str, variants: Sequence[str], other: str) -> Steps[float]:
     """Return how much likelier the other text is after one of the variants of a text than after the text itself."""
     target = direction.encode_target(other)
-    sources = [[*tag, *direction.encode_target(each), direction.engine.config.eos] for each in (text, *variants)]
+    sources = [
+        [*special.before_source, *direction.tokenizer.encode(collapse_whitespace(each)), *special.after_source]
+        for each in (text, *variants)
+    ]
     if max(map(len, (target, *sources))) >= direction.engine.config.max_length:
         return -MAX_GAIN
     means = yield from score_pairs(sources, [target] * len(sources))

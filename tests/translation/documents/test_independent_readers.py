@@ -1,7 +1,7 @@
-"""Formats that Sixfold reads with libraries are read here by others: translations have the same structure for these too.
+"""Formats that Sixfold reads with libraries are read here by others: translations have the same structure there too.
 
-Markdown is read by Python-Markdown instead of markdown-it-py, JSON by PyYAML's scanner in Python instead of `json`, YAML
-by the same instead of libyaml, and tables by a reader of RFC 4180.
+Markdown is read by Python-Markdown instead of markdown-it-py, JSON by PyYAML's scanner in Python instead of `json`,
+YAML by the same instead of libyaml, and tables by a reader of RFC 4180.
 """
 
 import sys
