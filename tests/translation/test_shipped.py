@@ -24,7 +24,7 @@ def test_it_is_small_and_its_card_says_where_it_comes_from():
     assert path.stat().st_size <= 64 * 2**20
     file = modelfile.load(path)
     assert file.storage == "int8"
-    assert len(file.card["sources"]) == 54
+    assert len(file.card["sources"]) == 55
     assert all(each["from"] and each["licence"] for each in file.card["sources"])
     assert len(file.card["scores"]) == 12
     assert all("version:" in each["signature"] for each in file.card["scores"].values())
