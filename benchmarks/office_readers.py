@@ -91,7 +91,9 @@ def paragraph_blocks(root: Any, member: str, paragraphs: frozenset[str], ignored
             return
         elif name not in ignored:
             open_blocks[-1].inside[_shown(element, name in ("instrText", "f", "annotation"))] += 1
-        if in_paragraph and name != "instrText":
+        if name == "delText":  # of a tracked change; it is no part of the text
+            open_blocks[-1].inside[f"deleted: {element.text}"] += 1
+        elif in_paragraph and name != "instrText":
             text = _text_shown(element, name)
             open_blocks[-1].text += text
             open_blocks[-1].parts += f" {text}"
@@ -112,13 +114,12 @@ def paragraph_blocks(root: Any, member: str, paragraphs: frozenset[str], ignored
 def _text_shown(element: Any, name: str) -> str:
     """Return the text directly in an element: Word strips it, and no word goes on behind a field or a line break."""
     text = element.text or ""
-    if name == "delText":  # no word goes on in what was deleted
-        return f" {text} "
     if name in ("br", "cr", "tab", "line-break", "s", "lastRenderedPageBreak"):
         return " "
     if name == "t" and etree.QName(element).namespace == _WORD:
         text = text if element.get(_SPACE) == "preserve" else text.strip()
-    return f" {text} " if any(_name(each) == "fld" for each in element.iterancestors()) else text
+    is_apart = any(_name(each) in ("fld", "oMath") for each in element.iterancestors())  # a field, a formula
+    return f" {text} " if is_apart else text
 
 
 def _block_key(block: Block) -> tuple[str, list[tuple[str, int]], list[tuple[str, int]]]:

@@ -1,4 +1,4 @@
-"""Formats that Sixfold reads with libraries are read here by others: translations have the same structure there too.
+"""Formats that Sixfold reads with libraries are read by others here, which find the same structure in a translation.
 
 Markdown is read by Python-Markdown instead of markdown-it-py, JSON by PyYAML's scanner in Python instead of `json`,
 YAML by the same instead of libyaml, and tables by a reader of RFC 4180.

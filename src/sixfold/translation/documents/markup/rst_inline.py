@@ -139,7 +139,7 @@ def unescape(text: str) -> str:
 
 @seams.mark_edges
 def escape(text: str) -> str:
-    """Put a backslash before characters that would be markup; a tab, of up to eight columns, becomes a space."""
+    """Put a backslash before characters that would be markup; a tab, which counts as up to eight, becomes a space."""
     return _SPECIAL.sub(lambda match: f"\\{match[0]}", text.replace("\t", " "))
 
 
