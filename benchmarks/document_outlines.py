@@ -81,9 +81,12 @@ def _placeholders_of(old: Block, new: Block) -> tuple[Counter[str], Counter[str]
         return placeholders(new.source), placeholders(new.text)
     if old.is_message and (tree := icu_outline(old.text)) is not None and any(", " in item for item in tree):
         return tree, icu_outline(new.text) or Counter(["an ICU message that cannot be parsed"])
-    if placeholders(old.parts) == placeholders(new.parts) and old.parts:
-        return Counter(), Counter()
-    return placeholders(old.text), placeholders(new.text)
+    expected, got = placeholders(old.text), placeholders(new.text)
+    if old.parts:  # what is lost only because its neighbour in the text is another one now is there in the parts
+        of_parts = placeholders(old.parts), placeholders(new.parts)
+        lost, invented = (expected - got) & (of_parts[0] - of_parts[1]), (got - expected) & (of_parts[1] - of_parts[0])
+        return lost, invented
+    return expected, got
 
 
 def _differences(

@@ -114,7 +114,7 @@ def paragraph_blocks(root: Any, member: str, paragraphs: frozenset[str], ignored
 def _text_shown(element: Any, name: str) -> str:
     """Return the text directly in an element: Word strips it, and no word goes on behind a field or a line break."""
     text = element.text or ""
-    if name in ("br", "cr", "tab", "line-break", "s", "lastRenderedPageBreak"):
+    if name in ("br", "cr", "tab", "line-break", "s"):
         return " "
     if name == "t" and etree.QName(element).namespace == _WORD:
         text = text if element.get(_SPACE) == "preserve" else text.strip()
