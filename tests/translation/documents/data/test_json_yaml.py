@@ -208,3 +208,16 @@ def test_a_language_at_the_root_of_a_locale_is_changed():
 def test_malformed_documents_are_errors_with_their_line(form, text, message):
     with pytest.raises(DataError, match=message):
         translated(text, form)
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_of_a_json_schema_only_titles_and_descriptions_are_translated(form):
+    schema = {
+        "$schema": "http://json-schema.org/draft-06/schema#", "title": "one two", "type": "object", "required": ["old"],
+        "properties": {"description": {"type": "string", "enum": ["red"], "description": "one two"}},
+    }  # fmt: skip
+    text = json.dumps(schema) if form == "json" else yaml.safe_dump(schema, sort_keys=False)
+    output = yaml.safe_load(translated(text, form))
+    expected = json.loads(json.dumps(schema).replace("one two", "TWO ONE"))
+    assert output == expected
+    assert yaml.safe_load(translated(text, form, ["required"]))["required"] == ["OLD"]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from sixfold.translation.cancellation import check_cancelled
-from sixfold.translation.documents.data.keys import KeyPatterns, is_data
+from sixfold.translation.documents.data.keys import is_data, key_patterns
 from sixfold.translation.documents.options import NO_OPTIONS, DocumentOptions
 from sixfold.translation.documents.units import Span, Unit, UnreadableError, make_unit, text_pieces
 from sixfold.translation.documents.wrapping import join_wrapped
@@ -30,7 +30,7 @@ _NEEDS_QUOTES = re.compile(
 
 def parse_json(text: str, options: DocumentOptions = NO_OPTIONS) -> list[Unit]:
     """Return the strings that are values as units."""
-    patterns = KeyPatterns(options.keys)
+    patterns = key_patterns(options.keys, text)
     units = []
     for span, path in _json_values(text):
         if not patterns.choose(path):
@@ -121,7 +121,7 @@ class Scalar(NamedTuple):
 
 def parse_yaml(text: str, options: DocumentOptions = NO_OPTIONS) -> list[Unit]:
     """Return the strings that are values as units; PyYAML finds them."""
-    patterns = KeyPatterns(options.keys)
+    patterns = key_patterns(options.keys, text)
     try:
         scalars = [scalar for root in yaml.compose_all(text, Loader) if root for scalar in _scalars(root, (), set())]
     except yaml.YAMLError as error:

@@ -20,6 +20,13 @@ _DATA = re.compile(
     r"|[A-Z][A-Z\d]*(?:_[A-Z\d]+)+|[a-z]+(?::[a-z-]+)+|[.#][a-z][\w-]*(?:-[\w-]+)+)\s*"
 )
 
+# A JSON Schema says by which key it follows. Of its values only these are prose, and not below those with `!`.
+_SCHEMA = re.compile(r"""\$schema["']?\s*:\s*["']?https?://json-schema\.org/""")
+_SCHEMA_KEYS = (
+    "title", "description", "$comment", "markdownDescription", "errorMessage",
+    "!type", "!format", "!pattern", "!enum", "!const", "!default", "!required", "!examples", "!$ref", "!$id",
+)  # fmt: skip
+
 
 class KeyPatterns:
     """Patterns such as title, page.*.text or !page.id, which choose values by the keys that lead to them.
@@ -41,6 +48,11 @@ class KeyPatterns:
         if any(pattern.match(joined) for pattern in self._unwanted):
             return False
         return not self._wanted or any(pattern.match(joined) for pattern in self._wanted)
+
+
+def key_patterns(keys: Sequence[str], text: str) -> KeyPatterns:
+    """Return the patterns of a user, or those for a JSON Schema, whose keywords and types are no prose."""
+    return KeyPatterns(keys or (_SCHEMA_KEYS if _SCHEMA.search(text, 0, 4 * MAX_DATA) else ()))
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
