@@ -132,3 +132,9 @@ def warnings(page):
 def test_a_file_that_only_ends_like_a_man_page_is_refused():
     with pytest.raises(DataError, match=r"syslog.1: expected a man page; no line has a macro"):
         translate_document(Turned(), b"Nov 19 host sshd: hello\nNov 20 host sshd: so\n", "man", name="syslog.1")
+
+
+def test_the_name_of_a_chinese_section_may_become_an_english_one():
+    page = ".TH A 1\n.SH {}\na \\- b\n"
+    assert man_structure.structure(page.format("名 称")) == man_structure.structure(page.format("name"))
+    assert man_structure.structure(page.format("NAME")) != man_structure.structure(page.format("name"))

@@ -75,7 +75,8 @@ class _Reader:
 
     def _add_arguments(self, name: str, line: str) -> None:
         """Add a macro with a translated argument, without the text of it."""
-        if name in HEADINGS and KEPT_HEADING.fullmatch(line.partition(name)[2]):
+        heading = line.partition(name)[2]
+        if name in HEADINGS and KEPT_HEADING.fullmatch(heading) and heading.isupper():  # 名称 may become "Name"
             self._builder.block(line)
             return
         quotes = re.findall(r'"', line)
