@@ -83,6 +83,7 @@ def test_prose_is_translated_and_what_it_stands_between_stays(text, expected):
         (["", "one", "**", " two ", "**``so``", "three"], "one **two** ``so``\\ three"),
         (["", "one", "``so``|it|", "", "*", "two", "*"], "one\\ ``so``\\ |it|\\ *two*"),
         (["", "一", "me@example.org", "二"], "一\\ me@example.org\\ 二"),
+        (["", "one '", "`", "' two", " <http://a>`_", ""], "one '\\ `' two <http://a>`_"),
     ],
 )
 def test_markup_is_written_so_that_docutils_reads_it(parts, expected):

@@ -36,9 +36,10 @@ _ENDS = {
     "substitution": re.compile(rf"(?<![\s\\])\|(?:__?)?{END}"),
 }
 _WITH_TARGET = re.compile(r"(?P<text>[^<`]*?[^<`\s])\s+(?P<target><[^<>`]+>)", re.S)
-_QUOTES = {'"': '"', "'": "'", "(": ")", "[": "]", "<": ">", "{": "}"}
+_QUOTES = {'"': '"', "'": "'", "(": ")", "[": "]", "<": ">", "{": "}", "“": "”", "‘": "’", "«": "»"}
 _ESCAPED = re.compile(r"\\(\s|.)", re.S)
 _SPECIAL = re.compile(r"[\\*`]|\|(?=\S)|(?<=[^\W_])_+(?![^\W_])|(?<!\w)_(?=`)")
+_COLUMNS = re.compile(r"[\t\n]+")
 _BLOCK_START = re.compile(
     rf"(?:{BULLET.pattern}|{ENUMERATOR.pattern}|{FIELD.pattern}|{OPTION.pattern}|\.\.(?:\s|$)|__(?:\s|$)|>>>(?:\s|$)|\|\s)"
 )
@@ -139,8 +140,8 @@ def unescape(text: str) -> str:
 
 @seams.mark_edges
 def escape(text: str) -> str:
-    """Put a backslash before characters that would be markup; a tab, which counts as up to eight, becomes a space."""
-    return _SPECIAL.sub(lambda match: f"\\{match[0]}", text.replace("\t", " "))
+    """Put a backslash before characters that would be markup; tabs and line feeds, which shift columns, become spaces."""
+    return _SPECIAL.sub(lambda match: f"\\{match[0]}", _COLUMNS.sub(" ", text))
 
 
 def layout(written: str) -> str:
@@ -165,11 +166,13 @@ def layout(written: str) -> str:
         parts[index] = part
     result = ""
     previous = Part("text", "")
-    for part in parts:
+    for part, following in zip(parts, [*parts[1:], Part("text", "")], strict=True):
         is_apart = result[-1:].isspace() or part.text[:1].isspace()
         needs_space = (part.kind in ("open", "atom") and result and not _MAY_PRECEDE.fullmatch(result[-1])) or (
             previous.kind in ("close", "atom") and not _MAY_FOLLOW.match(part.text)
         )
+        # A mark between quotation marks, as in '*', is no markup.
+        needs_space |= part.kind == "open" and _QUOTES.get(result[-1:], "-") == following.text[:1]
         needs_space |= bool(_IS_EMAIL.fullmatch(part.text) and _BEGINS_EMAIL.search(result))
         needs_space |= bool(_ADDRESS.fullmatch(previous.text) and _GOES_ON.match(part.text))
         result += f"\\ {part.text}" if needs_space and not is_apart else part.text
