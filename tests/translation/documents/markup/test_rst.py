@@ -98,11 +98,12 @@ def test_markup_beside_chinese_characters_is_separated_from_them():
 
 
 @pytest.mark.parametrize("before", ["--", "a.", "x", "100%", "`", "一 -", "/"])
-def test_docutils_reads_the_same_address_whatever_is_written_before_it(before):
+def test_docutils_reads_the_same_address_whatever_is_written_beside_it(before):
     seam = seams.mark_edges(str)("")[:1]
-    tree = core.publish_doctree(layout(seam.join([f"Write {before}", "me@example.org", " now."])))
-    (link,) = tree.findall(nodes.reference)
-    assert link["refuri"] == "mailto:me@example.org"
+    for texts in ([f"Write {before}", " now."], ["Write ", f"{before} now."]):
+        tree = core.publish_doctree(layout(seam.join([texts[0], "me@example.org", texts[1]])))
+        (link,) = tree.findall(nodes.reference)
+        assert link["refuri"] == "mailto:me@example.org"
 
 
 def test_lines_below_titles_are_as_long_as_the_titles():

@@ -56,6 +56,7 @@ _ADDRESS = re.compile(rf"[a-z][a-z+.-]*://\S+|{_EMAIL}")
 _GOES_ON = re.compile(r"[!-;=?-~]+\w")  # what would be read as a part of the address before it
 _IS_EMAIL = re.compile(_EMAIL)
 _BEGINS_EMAIL = re.compile(r"[-\w!~*'{|}/#?^`&=+$%.]\Z", re.ASCII)  # what would be read as a part of the one behind it
+_CONTINUES_EMAIL = re.compile(r"[-_/~*{|}#^&=+$%]")
 _MAY_FOLLOW, _MAY_PRECEDE = re.compile(END), re.compile(rf".{START}", re.S)
 
 
@@ -140,7 +141,7 @@ def unescape(text: str) -> str:
 
 @seams.mark_edges
 def escape(text: str) -> str:
-    """Put a backslash before characters that would be markup; tabs and line feeds, which shift columns, become spaces."""
+    """Put a backslash before characters that would be markup; tabs and line feeds become spaces."""
     return _SPECIAL.sub(lambda match: f"\\{match[0]}", _COLUMNS.sub(" ", text))
 
 
@@ -173,6 +174,7 @@ def layout(written: str) -> str:
         )
         # A mark between quotation marks, as in '*', is no markup.
         needs_space |= part.kind == "open" and _QUOTES.get(result[-1:], "-") == following.text[:1]
+        needs_space |= bool(_IS_EMAIL.fullmatch(previous.text) and _CONTINUES_EMAIL.match(part.text))
         needs_space |= bool(_IS_EMAIL.fullmatch(part.text) and _BEGINS_EMAIL.search(result))
         needs_space |= bool(_ADDRESS.fullmatch(previous.text) and _GOES_ON.match(part.text))
         result += f"\\ {part.text}" if needs_space and not is_apart else part.text
