@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
@@ -15,6 +15,9 @@ from sixfold.configfile import did_you_mean
 from sixfold.errors import ConfigError, RequestError
 from sixfold.modelfile import ModelFile
 from sixfold.text.language_codes import matching_codes
+
+if TYPE_CHECKING:
+    from sixfold.interop.onnx import OnnxModel
 
 
 def register(app: typer.Typer, name: str) -> None:
@@ -64,14 +67,17 @@ def choose_pair(pairs: list[tuple[str, str]], direction: str | None) -> tuple[st
     raise ConfigError(f"--direction: expected one of {names}; got {direction!r}")
 
 
-def difference(first: ModelFile, second: ModelFile) -> float:
+def difference(first: ModelFile, second: ModelFile | OnnxModel) -> float:
     """Return the largest difference between the logits of two models for random tokens."""
     from sixfold.explorer.forward import forward
 
     random, config = np.random.default_rng(1), first.config.model
     source = random.integers(0, config.vocab_read, (2, min(9, config.max_length)))
     target = random.integers(0, config.vocab, (2, min(7, config.max_length)))
-    logits = [forward(file, source, target)["logits"] for file in (first, second)]
-    if logits[0].shape != logits[1].shape:
-        return float("inf")
-    return float(np.abs(logits[0] - logits[1]).max())
+    expected = forward(first, source, target)["logits"]
+    if isinstance(second, ModelFile):
+        got = forward(second, source, target)["logits"]
+    else:  # that of the last position
+        got = second.logits(source, target)[:, None]
+        expected = expected[:, -1:]
+    return float(np.abs(expected - got).max()) if expected.shape == got.shape else float("inf")

@@ -46,7 +46,7 @@ class EnginePool:
                         self._open[pooled] = engine
                 if engine is None:
                     self._close_others(pooled.size)
-                    engine = pooled.open_engine()
+                    engine = pooled.make()
                     with self._lock:
                         self._open[pooled] = engine
             yield engine
@@ -82,7 +82,7 @@ class PooledEngine:
 
     def __init__(self, pool: EnginePool, config: ModelConfig, size: int, open_engine: Callable[[], Engine]) -> None:
         """`size` is that of the model in bytes."""
-        self.config, self.size, self.open_engine = config, size, open_engine
+        self.config, self.size, self.make = config, size, open_engine
         self._pool = pool
 
     def decode(

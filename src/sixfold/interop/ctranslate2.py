@@ -127,7 +127,7 @@ def _variables(model: Weights) -> Iterator[tuple[str, np.ndarray]]:
         embeddings = "encoder/embeddings_0" if stack == "encoder" else "decoder/embeddings"
         yield from _matrix(model, f"{stack}.embedding.token", embeddings)
         if config.positions != "rotary":
-            yield f"{stack}/position_encodings/encodings", _position_table(model, stack)
+            yield f"{stack}/position_encodings/encodings", position_table(model, stack)
         if config.embedding_norm:
             yield from _norm(model, f"{stack}.embedding.norm", f"{stack}/layernorm_embedding")
         if config.ends_in_norm:
@@ -155,7 +155,7 @@ def _stack_settings(config: ModelConfig, stack: str, aligning: AligningHeads) ->
             yield f"{stack}/{flag}", np.array(0, np.int8)
 
 
-def _position_table(model: Weights, stack: str) -> np.ndarray:
+def position_table(model: Weights, stack: str) -> np.ndarray:
     """Return the position table of a stack. CTranslate2 always adds one: zeros for a model without positions."""
     config = model.config
     offset, rows = config.position_offset, config.max_length

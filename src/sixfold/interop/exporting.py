@@ -14,6 +14,7 @@ from sixfold import __version__
 from sixfold.errors import ModelFileError, RequestError
 from sixfold.interop.ctranslate2 import convert
 from sixfold.interop.huggingface_export import write_huggingface
+from sixfold.interop.onnx import OnnxModel, write_onnx
 from sixfold.interop.sentencepiece import to_sentencepiece
 from sixfold.interop.sources import read_source
 from sixfold.modelfile import ModelFile
@@ -23,7 +24,8 @@ from sixfold.text.tokenizer import Tokenizer
 from sixfold.text.vocabulary_tokenizer import VocabularyTokenizer
 
 Languages = tuple[str, str]
-Difference = Callable[[ModelFile, ModelFile], float]  # the largest one between the logits of two models
+# The largest difference between the logits of two models, of which the second is what was written.
+Difference = Callable[[ModelFile, ModelFile | OnnxModel], float]
 MAX_DIFFERENCE = 1e-3
 
 
@@ -60,7 +62,8 @@ def export(what: Export, form: str, folder: Path, difference: Difference) -> lis
     try:
         notes = FORMATS[form](what, building)
         packages = list(building.glob("*.argosmodel"))
-        distance = difference(what.file, read_source(str(packages[0] if packages else building)))
+        again = OnnxModel(building) if form == "onnx" else read_source(str(packages[0] if packages else building))
+        distance = difference(what.file, again)
         if distance > MAX_DIFFERENCE:
             raise ModelFileError(
                 f"{folder}: expected the same logits after it was read again; they differ by {distance:.2g}"
@@ -172,6 +175,21 @@ def _readme(what: Export) -> str:
     return "\n\n".join(lines) + "\n"
 
 
+def _write_onnx(what: Export, folder: Path) -> list[str]:
+    """Write the two graphs, the files of the tokenisers and the special tokens around a source."""
+    write_onnx(what.file, folder)
+    config = what.file.config.model
+    about = {
+        "languages": what.languages,
+        **what.special._asdict(),
+        "bos": config.bos,
+        "eos": config.eos,
+        "pad": config.pad,
+    }
+    (folder / "special_tokens.json").write_bytes(json.dumps(about).encode())
+    return write_tokenizers(what, folder)
+
+
 def _write_huggingface(what: Export, folder: Path) -> list[str]:
     return write_huggingface(what.file, what.tokenizer, what.target_tokenizer, what.languages, pieces_of, folder)
 
@@ -180,4 +198,5 @@ FORMATS: Mapping[str, Callable[[Export, Path], list[str]]] = {
     "huggingface": _write_huggingface,
     "ctranslate2": write_ctranslate2,
     "argos": write_argos,
+    "onnx": _write_onnx,
 }
