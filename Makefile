@@ -55,9 +55,10 @@ lint: .venv/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Argos packages are served by the real LibreTranslate, which gets an environment of its own, because it pins versions.
 # The example of nginx is tried with Debian's, which RUNLEVEL keeps from starting, and office documents with Debian's
 # LibreOffice; where there is none, their tests are skipped.
-slow: .venv/.dev  ## what CI has no time for: ten kills, guides that train, more pairs of options, nginx, LibreOffice
+slow: .venv/.dev  ## what CI has no time for: ten kills, guides that train, more pairs of options, nginx, LibreOffice, LibreTranslate
 	@PATH="$$PATH:/usr/sbin"; missing=; \
 	{ command -v nginx > /dev/null && command -v openssl > /dev/null; } || missing='nginx openssl'; \
 	command -v soffice > /dev/null || \
@@ -69,6 +70,9 @@ slow: .venv/.dev  ## what CI has no time for: ten kills, guides that train, more
 	  echo 'no nginx: the tests of its example will be skipped' >&2
 	@command -v soffice > /dev/null || \
 	  echo 'no LibreOffice: the tests that convert office documents will be skipped' >&2
+	@[ -x .venv/libretranslate/bin/libretranslate ] || { $(PYTHON) -m venv .venv/libretranslate && \
+	  .venv/libretranslate/bin/python -m pip install --quiet libretranslate; } || \
+	  { rm -rf .venv/libretranslate; echo 'no LibreTranslate: the tests of its packages will be skipped' >&2; }
 	$(BIN)/python -m pytest -n auto -m slow -o faulthandler_timeout=3600
 
 ray: .venv/.dev  ## the tests that kill Ray's workers, which take half a minute and a large install

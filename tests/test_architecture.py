@@ -226,6 +226,12 @@ def test_the_guide_to_serving_works_as_written_and_names_every_setting(follow, t
     assert all(f"`{field.name}`" in text for field in fields(ServeOptions))
 
 
+def test_the_guide_to_importing_works_as_written(follow, tmp_path):
+    folder = follow("docs/guides/importing.md", tmp_path / "guide")
+    assert {"model.bin", "source.spm", "target.spm"} <= {path.name for path in (folder / "ct2").iterdir()}
+    assert [path.suffix for path in (folder / "argos").iterdir()] == [".argosmodel"]
+
+
 def test_the_commands_of_the_documents_guide_do_what_they_say(follow, tmp_path):
     folder = follow("docs/guides/documents.md", tmp_path / "guide")
     page = (folder / "page.en.html").read_text(encoding="utf-8")
