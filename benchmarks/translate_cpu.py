@@ -37,7 +37,7 @@ from translate_peers import CORES, PEERS, Peer, Sixfold, busy_seconds, start_up,
 
 from sixfold import modelfile
 from sixfold.config import Config, ModelConfig
-from sixfold.engines.cpu import vocabulary
+from sixfold.engines.cpu import vocabularies
 from sixfold.evaluation.scores import score
 from sixfold.interop.ctranslate2 import convert
 from sixfold.model.attention import Attention
@@ -89,7 +89,7 @@ def prepare(path: Path, folder: Path) -> list[str]:
     for part, files in {"ctranslate2-int8": "int8.safetensors", "ctranslate2-float32": "model.safetensors"}.items():
         (folder / part).mkdir()
         stored = modelfile.load(folder / files)
-        for name, data in convert(stored, vocabulary(stored)).items():
+        for name, data in convert(stored, *vocabularies(stored)).items():
             (folder / part / name).write_bytes(data)
     positions = Sinusoid(config.d_model, config.position_layout, config.position_offset)
     table = positions(torch.arange(config.max_length)[None])[0]
