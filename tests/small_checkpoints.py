@@ -51,11 +51,11 @@ def save_json(path, content):
     path.write_text(json.dumps(content), encoding="utf-8")
 
 
-def marian(folder, tags=(), separate=False, **settings):
-    """Save a Marian checkpoint with its tokeniser and return both."""
+def marian(folder, tags=(), separate=False, one=False, **settings):
+    """Save a Marian checkpoint with its tokeniser and return both; `one`: both sides have the same pieces."""
     files = folder / "files"
     files.mkdir(parents=True)
-    data = {"source": train(), "target": train(model_type="bpe", vocab_size=240)}
+    data = {"source": train(), "target": train() if one else train(model_type="bpe", vocab_size=240)}
     for side, model in data.items():
         (files / f"{side}.spm").write_bytes(model)
     pieces = {side: piece_names(model, 3) for side, model in data.items()}

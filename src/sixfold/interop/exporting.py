@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sixfold import __version__
 from sixfold.errors import ModelFileError, RequestError
 from sixfold.interop.ctranslate2 import convert
 from sixfold.interop.huggingface_export import write_huggingface
@@ -145,7 +144,7 @@ def write_argos(what: Export, folder: Path) -> list[str]:
     name = f"translate-{source}_{target}-1_0"
     about = {
         "package_version": "1.0", "argos_version": "1.9.6", "from_code": source, "from_name": source,
-        "to_code": target, "to_name": target, "made_by": f"sixfold {__version__}",
+        "to_code": target, "to_name": target,
     }  # fmt: skip
     vocabulary = piece_names(what.target_tokenizer, what.file.config.model.vocab)
     if len(what.special.before_target) > 1:
@@ -170,7 +169,7 @@ def write_argos(what: Export, folder: Path) -> list[str]:
 
 def _readme(what: Export) -> str:
     card = what.file.card
-    lines = [f"# {what.languages[0]} → {what.languages[1]}", f"Exported by sixfold {__version__}."]
+    lines = [f"# {what.languages[0]} → {what.languages[1]}", "Exported by Sixfold."]
     lines += [f"{key}: {card[key]}" for key in ("licence", "parent") if isinstance(card.get(key), str)]
     return "\n\n".join(lines) + "\n"
 

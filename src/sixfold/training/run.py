@@ -239,7 +239,17 @@ def finish(session: TrainingSession, shortlist: ShortlistLearner | None) -> dict
     if shortlist is not None:
         path = session.out / "model.safetensors"
         lists = shortlist.result(display)
-        modelfile.save(path, best.config, best.weights(), best.tokenizer, card, shortlist=lists, profiles=best.profiles)
+        modelfile.save(
+            path,
+            best.config,
+            best.weights(),
+            best.tokenizer,
+            card,
+            shortlist=lists,
+            profiles=best.profiles,
+            target_tokenizer=best.target_tokenizer,
+            sequence_format=best.sequence_format,
+        )
     return scores
 
 

@@ -262,7 +262,11 @@ class TrainingSession:
         weights = {name: checkpoint.array(weight) for name, weight in self.state.kept_weights.items()}
         if self.group.is_leader:
             inputs = self.inputs
-            modelfile.save(path, inputs.config, weights, inputs.tokenizer, self.card(), profiles=inputs.profiles)
+            layout = None if inputs.start is None else inputs.start.sequence_format
+            modelfile.save(
+                path, inputs.config, weights, inputs.tokenizer, self.card(), profiles=inputs.profiles,
+                sequence_format=layout,
+            )  # fmt: skip
 
     def card(self) -> dict[str, Any]:
         """Return what the model file says about the model."""

@@ -25,6 +25,7 @@ from sixfold.modelfile import ModelFile
 from sixfold.recipe import CorpusConfig, Recipe, set_name
 from sixfold.tasks.loss import TokenLoss
 from sixfold.tasks.translation import DevSet, TranslationTask, TranslationValidator
+from sixfold.text.sequence_format import SequenceFormat
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.training import defaults
 from sixfold.training.display import Display
@@ -198,6 +199,8 @@ def prepare_inputs(
     start = models.start
     tests = tuple(read_set(corpus, sources.languages) for corpus in sources.test)
     check_tags(recipe, sources, models)
+    if start is not None:
+        check_sequences(start)
     is_forward = start is not None and not defaults.tune(recipe.settings, start.config).data.both_ways
     if start is not None and is_forward and not are_stated(recipe):
         refuse_other_direction(start, sources.languages)
@@ -236,7 +239,8 @@ def prepare_inputs(
         )
     examples = replace(task, data=config.data).examples(store, tokenizer)
     training = config.training if recorded else complete_training(config.training, examples, device)
-    config = replace(config, model=tokenizer.fit(config.model), training=training)
+    shape = config.model if start is not None else tokenizer.fit(config.model)  # an imported model has ids of its own
+    config = replace(config, model=shape, training=training)
     display.say(summary(config, sources.languages, len(store), device))
     preset = "" if start else defaults.preset_name(recipe.settings, len(kept), device.type)
     task = task_of(config, sources.languages, device)
@@ -352,6 +356,19 @@ def check_tags(recipe: Recipe, sources: Sources, models: RecipeModels) -> None:
         raise ConfigError(
             f"data.both_ways or corpus.tag: expected tags of the model {purpose} ({', '.join(tags) or 'it has none'}); "
             f"got {', '.join(missing)}"
+        )
+
+
+def check_sequences(start: ModelFile) -> None:
+    """Raise ConfigError if the model to start from reads other sequences than training makes of pairs."""
+    special = start.sequence_format
+    plain = SequenceFormat((), (start.config.model.eos,))
+    if start.target_tokenizer is not None:
+        raise ConfigError("start: expected a model with one tokeniser for both sides; this one has two")
+    if special is not None and replace(special, languages={}) != plain:
+        raise ConfigError(
+            "start: expected a model that reads a source and <eos>, and whose targets have no forced first token; "
+            "this one has tokens of languages, or no <eos>"
         )
 
 
