@@ -53,9 +53,7 @@ def test_a_model_with_one_tokeniser_learns(imported, capsys):
     assert losses[-1] < losses[0]
     with Translator(result["model"], "cpu") as translator:
         assert translator.directions == [("en", "fr")]
-    output = run_here(
-        capsys, "evaluate", imported, imported.parent / "new.en", imported.parent / "new.fr", "--json"
-    )
+    output = run_here(capsys, "evaluate", imported, imported.parent / "new.en", imported.parent / "new.fr", "--json")
     assert json.loads(output.out)
 
 

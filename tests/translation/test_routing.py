@@ -17,7 +17,7 @@ from sixfold.translation.options import TranslateOptions
 from sixfold.translation.pair_files import Pair, is_reversed
 from sixfold.translation.request import TranslationRequest
 from sixfold.translation.result import Link, Match, Sentence
-from sixfold.translation.routing import targets_of
+from sixfold.translation.routing import TargetFinder, direction_names, targets_of
 from sixfold.translation.translator import Translator
 
 
@@ -395,3 +395,19 @@ def test_terms_in_traditional_chinese_are_used_on_the_way_there(models, language
         request = TranslationRequest("en", "zh-Hant", glossary=glossary)
         ((_, _, own),), _ = hops(translator, ["I watch books"], request)
         assert own.glossary.terms == (Term("books", "爱"),)  # as the model writes it
+
+
+def test_targets_of_many_languages_are_found_at_once():
+    codes = [f"{first}{second}" for first in "abcdefghij" for second in "klmnopqrst"]
+    pairs = [(source, target) for source in codes for target in codes if source != target]
+    finder = TargetFinder(pairs)
+    assert [finder.targets(code, pivot=True) for code in codes] == [
+        [each for each in codes if each != code] for code in codes
+    ]
+    chain = TargetFinder([("zh", "en"), ("en", "de"), ("de", "fr"), ("pt-BR", "en")])
+    assert chain.targets("zh") == ["en"]
+    assert chain.targets("zh", pivot=True) == ["en", "de"]
+    assert chain.targets("pt", pivot=True) == ["en", "de"]
+    assert chain.targets("xx", pivot=True) == []
+    message = direction_names(pairs)
+    assert message.endswith(" and 9,860 more")

@@ -20,7 +20,7 @@ from sixfold.translation.options import TranslateOptions
 from sixfold.translation.prepare import replace_surrogates
 from sixfold.translation.request import TranslationRequest
 from sixfold.translation.result import Translation
-from sixfold.translation.routing import TRADITIONAL, SourceChoice, targets_of
+from sixfold.translation.routing import TRADITIONAL, SourceChoice, TargetFinder
 
 CLIENT_CODES = {"zh": "zh-Hans"}  # codes that differ between models and LibreTranslate's clients
 FALLBACK_LANGUAGE = "en"  # what LibreTranslate detects, with a confidence of 0, where nothing can be detected
@@ -234,7 +234,8 @@ def list_languages(directions: list[tuple[str, str]], pivot: bool, traditional: 
     With `traditional`, traditional Chinese is listed wherever a model has Chinese: it is converted.
     """
     codes = dict.fromkeys(code for direction in directions for code in direction)
-    reachable = {code: {code, *targets_of(directions, code, pivot)} for code in codes}
+    finder = TargetFinder(directions)
+    reachable = {code: {code, *finder.targets(code, pivot)} for code in codes}
     if traditional and "zh" in reachable:
         for source, targets in reachable.items():
             if "zh" in targets and source != "zh":

@@ -25,6 +25,7 @@ NAME_LANGUAGES = "name the languages: --from and --to on the command line, sourc
 PIVOT_LANGUAGE = "en"  # the first choice of a language to translate through
 TRADITIONAL = "zh-Hant"  # what no model writes, but OpenCC can make of simplified Chinese
 SURE = 0.5  # the confidence that a language needs to decide the direction
+MAX_LISTED = 40  # directions in a message
 UNLIKELY = 0.1  # the confidence of the languages that are translated, below which a text in another one stays as it is
 
 Directions = Mapping[Languages, Direction]
@@ -172,8 +173,10 @@ def check_languages(directions: Directions, source: str | None, target: str | No
 
 
 def direction_names(pairs: Iterable[Languages]) -> str:
-    """Return the languages of directions for a message: zh→en, en→zh."""
-    return ", ".join(f"{source}→{target}" for source, target in pairs)
+    """Return the languages of directions for a message: zh→en, en→zh. Of very many, the first are listed."""
+    names = [f"{source}→{target}" for source, target in pairs]
+    more = len(names) - MAX_LISTED
+    return ", ".join(names[:MAX_LISTED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def matching_directions(directions: Directions, source: str | None, target: str | None) -> list[Direction]:
@@ -189,17 +192,37 @@ def matching_directions(directions: Directions, source: str | None, target: str 
 
 def targets_of(pairs: Iterable[Languages], source: str, pivot: bool = False) -> list[str]:
     """Return the languages that a language can be translated into, by the rules of `choose_route`."""
-    pairs = list(pairs)
-    sources = [each for each, _ in pairs]
+    return TargetFinder(pairs).targets(source, pivot)
 
-    def direct(code: str) -> list[str]:
-        fitting = matching_codes(code, sources)
-        return [target for each, target in pairs if each in fitting]
 
-    targets = direct(source)
-    if pivot:
-        targets += [each for middle in targets for each in direct(middle) if not _is_same_language(each, source)]
-    return list(dict.fromkeys(targets))
+class TargetFinder:
+    """Finds the languages that languages can be translated into. A model may have tens of thousands of pairs."""
+
+    def __init__(self, pairs: Iterable[Languages]) -> None:
+        self._by_source: dict[str, list[tuple[int, str]]] = {}
+        for number, (source, target) in enumerate(pairs):
+            self._by_source.setdefault(source, []).append((number, target))
+        self._by_code: dict[str, list[str]] = {}
+        for source in self._by_source:
+            self._by_code.setdefault(normalise_code(source), []).append(source)
+        self._all = {target for targets in self._by_source.values() for _, target in targets}
+        self._direct: dict[str, list[str]] = {}
+
+    def targets(self, source: str, pivot: bool = False) -> list[str]:
+        """Return the targets of a language, in the order of the pairs; those through a pivot language come last."""
+        found = list(dict.fromkeys(self._directly(source)))
+        if not pivot or self._all <= {*found, source}:
+            return found
+        through = (each for middle in found for each in self._directly(middle) if not _is_same_language(each, source))
+        return list(dict.fromkeys([*found, *through]))
+
+    def _directly(self, code: str) -> list[str]:
+        if code not in self._direct:
+            fitting = self._by_code.get(normalise_code(code)) or matching_codes(code, self._by_source)
+            self._direct[code] = [
+                target for _, target in sorted(pair for each in fitting for pair in self._by_source[each])
+            ]
+        return self._direct[code]
 
 
 @lru_cache(maxsize=256)
@@ -207,9 +230,13 @@ def _readable(pairs: tuple[Languages, ...], source: str | None, target: str | No
     """Return the languages that fit a named source and reach the target; those without a pivot language come first."""
     sources = dict.fromkeys(each for each, _ in pairs)
     fitting = list(sources) if source is None else matching_codes(source, sources)
+    finder = TargetFinder(pairs)
+    own: dict[str, list[str]] = {}
+    for each, target_code in pairs:
+        own.setdefault(each, []).append(target_code)
 
     def reaches_target(code: str, pivot: bool) -> bool:
-        targets = targets_of([pair for pair in pairs if pivot or pair[0] == code], code, pivot)
+        targets = finder.targets(code, pivot) if pivot else own.get(code, [])
         return bool(targets if target is None else matching_codes(target, targets))
 
     found = [each for through in (False, True)[: 1 + pivot] for each in fitting if reaches_target(each, through)]
