@@ -1114,11 +1114,15 @@ METADATA = {
     "card": "The card as JSON; see below.",
     "profiles": "Optional: for each language, as JSON, its frequent letter sequences with their costs, and what"
     " letters of new text cost, so that texts in it are detected. A profile of another version is ignored.",
+    "target_tokenizer": "Optional: the tokeniser of targets, if it is another than that of sources.",
+    "sequence_format": "Optional, of imported models: as JSON, the ids `before_source`, `after_source` and"
+    " `before_target`, where `source` and `target` stand for the tokens of the two languages, and the token of each of"
+    " the `languages`. Without it, a tag is before a source and `<eos>` after it.",
     "checksum": "SHA-256 of the header and of all tensor data.",
 }
-OPTIONAL_METADATA = {"profiles"}
+OPTIONAL_METADATA = {"profiles", "target_tokenizer", "sequence_format"}
 CARD = {
-    "languages": "Language codes: `source` and `target`.",
+    "languages": "Language codes: `source` and `target`. Each may be a list: then every pair is a direction.",
     "name": "Name of the model.",
     "what": "What it is for, in a sentence.",
     "licence": "Licence of the model.",
@@ -1136,7 +1140,10 @@ CARD = {
     "confidence": "For each direction, `slope` and `intercept` of the curve that turns scores into a confidence.",
     "alignment": "The heads whose attention gives the word alignment: `layer`, `heads`, and `reads_token`,"
     " whether row i belongs to the token that is read (true) or written (false) at step i.",
+    "parent": "Of an imported model, what it was imported from.",
+    "quality": "For each direction, such as `zh-en`, how good it is, from 0 to 1: pivots are chosen by it.",
 }
+OPTIONAL_CARD = {"parent", "quality"}
 
 
 def model_file_page() -> str:
@@ -1148,7 +1155,7 @@ def model_file_page() -> str:
     metadata = header.pop("__metadata__")
     card = json.loads(metadata["card"])
     for name, stored, described in (("metadata", metadata, METADATA), ("card", card, CARD)):
-        if stored.keys() | OPTIONAL_METADATA != described.keys() | OPTIONAL_METADATA:
+        if stored.keys() | OPTIONAL_METADATA | OPTIONAL_CARD != described.keys() | OPTIONAL_METADATA | OPTIONAL_CARD:
             raise SystemExit(f"{name}: in the file {sorted(stored)}; described {sorted(described)}")
     shown = dict.fromkeys(OPTIONAL_METADATA, "-")
     shown |= {key: value if len(value) < 40 else f"{value[:24]}…" for key, value in metadata.items()}
