@@ -136,7 +136,7 @@ def renamed(content):
     ("changes", "message"),
     [
         ({"metadata.json": b"[]"}, r"metadata\.json: expected a JSON object"),
-        ({"sentencepiece.model": None}, r"expected sentencepiece\.model; found none"),
+        ({"sentencepiece.model": None}, r"expected sentencepiece\.model or bpe\.model; found none"),
         ({"model.bin": lambda data: data[:5000]}, r"model\.bin: .* damaged or cut short"),
         ({"model.bin": lambda data: struct.pack("<I", 9) + data[4:]}, "of the version 4 to 6; got 9"),
         ({"model.bin": lambda data: data.replace(b"TransformerSpec", b"WhisperrrrrSpec")}, "got WhisperrrrrSpec"),

@@ -40,7 +40,7 @@ def tokenized_lowercase_bleu(hypotheses: Sequence[str], references: Sequence[str
     """Return the BLEU that papers on Multi30k report: multi-bleu.perl on text prepared like its `lc.norm.tok` files."""
     assert len(hypotheses) == len(references) > 0
     try:
-        from sacremoses import MosesPunctNormalizer, MosesTokenizer  # type: ignore[import-untyped]
+        from sacremoses import MosesPunctNormalizer, MosesTokenizer
     except ModuleNotFoundError:
         raise RequestError(
             "tokenised BLEU needs sacremoses, which is not installed", "pip install sacremoses"

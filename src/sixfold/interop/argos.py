@@ -9,8 +9,10 @@ from pathlib import Path, PurePosixPath
 
 from sixfold.errors import ModelFileError
 from sixfold.interop.ctranslate2_reader import load_ctranslate2
-from sixfold.interop.huggingface_tokenizers import ChosenLanguages, read_json
+from sixfold.interop.huggingface_tokenizers import ChosenLanguages, read_json, read_pieces
 from sixfold.modelfile import ModelFile
+from sixfold.text.moses_bpe import MosesBpe
+from sixfold.text.sentencepiece import SentencePieceModel
 
 MAX_UNPACKED_BYTES = 8 * 2**30
 PARTS = ("metadata.json", "sentencepiece.model", "bpe.model", "README.md")  # beside model/
@@ -69,18 +71,20 @@ def _unpack(path: Path, folder: Path) -> None:
 
 def _load_folder(folder: Path, chosen: ChosenLanguages) -> ModelFile:
     about = read_json(folder / "metadata.json")
-    pieces = folder / "sentencepiece.model"
-    if not pieces.exists():
-        has_bpe = (folder / "bpe.model").exists()
-        raise ModelFileError(
-            f"{folder.name}: expected sentencepiece.model; "
-            + ("found bpe.model, which needs the tokeniser of Moses" if has_bpe else "found none")
-        )
     languages = str(about.get("from_code") or ""), str(about.get("to_code") or "")
-    file = load_ctranslate2(folder / "model", chosen, pieces, languages)
+    file = load_ctranslate2(folder / "model", chosen, _read_pieces(folder, *languages), languages)
     version = about.get("package_version")
     card = {**file.card, "parent": f"Argos package {'-'.join(languages)} {version or ''}".strip()}
     return _with_target_prefix(file, about.get("target_prefix"), card)
+
+
+def _read_pieces(folder: Path, source: str, target: str) -> SentencePieceModel | MosesBpe:
+    """Return how a package cuts texts: by a SentencePiece model, or by BPE codes after the tokeniser of Moses."""
+    if (folder / "sentencepiece.model").exists():
+        return read_pieces(folder / "sentencepiece.model")
+    if (folder / "bpe.model").exists():
+        return MosesBpe.of((folder / "bpe.model").read_bytes(), source, target, str(folder / "bpe.model"))
+    raise ModelFileError(f"{folder.name}: expected sentencepiece.model or bpe.model; found none")
 
 
 def _with_target_prefix(file: ModelFile, prefix: object, card: dict[str, object]) -> ModelFile:

@@ -22,6 +22,8 @@ from sixfold.modelfile import SCALE, ModelFile
 from sixfold.quantization import dequantize, is_quantized
 from sixfold.tensorfile import Tensor
 from sixfold.text.foreign_codes import code_of
+from sixfold.text.moses_bpe import MosesBpe
+from sixfold.text.sentencepiece import SentencePieceModel
 from sixfold.text.sequence_format import SequenceFormat
 from sixfold.weights import check_weights, shapes
 
@@ -64,12 +66,15 @@ class Variables:
 
 
 def load_ctranslate2(
-    folder: Path, chosen: ChosenLanguages, pieces: Path | None = None, languages: tuple[str, str] = ("", "")
+    folder: Path,
+    chosen: ChosenLanguages,
+    pieces: SentencePieceModel | MosesBpe | None = None,
+    languages: tuple[str, str] = ("", ""),
 ) -> ModelFile:
     """Read a CTranslate2 folder.
 
-    `pieces` is the SentencePiece model of both sides, if it is not in the folder; `languages` are what the user's
-    choice replaces.
+    `pieces` is the piece model of both sides, if it is not in the folder; `languages` are what the user's choice
+    replaces.
     """
     variables = read_variables(folder / "model.bin")
     settings = _read_settings(folder)
@@ -445,7 +450,7 @@ def _alignment(variables: Variables, config: ModelConfig) -> dict[str, Any]:
 
 def _text_parts(
     folder: Path, settings: Mapping[str, Any], source_tokens: Sequence[str],
-    target_tokens: Sequence[str], pieces: Path | None,
+    target_tokens: Sequence[str], pieces: SentencePieceModel | MosesBpe | None,
 ) -> TextParts:  # fmt: skip
     """Return the tokenisers of a folder, if it has SentencePiece models, and the special tokens around a source."""
     ids = {token: index for index, token in reversed(list(enumerate(source_tokens)))}
@@ -456,11 +461,14 @@ def _text_parts(
     layout = SequenceFormat(before, after)
     found = {side: next((folder / each for each in names if (folder / each).exists()), None)
              for side, names in SPM_NAMES.items()}  # fmt: skip
-    source_pieces = pieces or found["source"]
-    if source_pieces is None:
+    if pieces is None and found["source"] is not None:
+        pieces = read_pieces(found["source"])
+    if pieces is None:
         return TextParts(sequence_format=layout)
-    source = make_tokenizer("sentencepiece", read_pieces(source_pieces), source_tokens)
+    algorithm = "moses-bpe" if isinstance(pieces, MosesBpe) else "sentencepiece"
+    source = make_tokenizer(algorithm, pieces, source_tokens)
     if list(source_tokens) == list(target_tokens) and found["target"] is None:
         return TextParts(source, None, layout)
-    target = make_tokenizer("sentencepiece", read_pieces(found["target"] or source_pieces), target_tokens)
+    target_pieces = pieces if found["target"] is None else read_pieces(found["target"])
+    target = make_tokenizer(algorithm, target_pieces, target_tokens)
     return TextParts(source, target, layout)

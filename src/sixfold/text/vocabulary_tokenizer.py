@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from sixfold.errors import DataError, ModelFileError
+from sixfold.text.moses_bpe import MosesBpe
 from sixfold.text.sentencepiece import SPACE, Piece, SentencePieceModel
 from sixfold.text.subword_nmt import SEPARATOR, SubwordNmtCodes
 from sixfold.text.tokenizer import BYTES, VERSION, Encoding, Tokenizer, is_surrogate
@@ -36,6 +37,7 @@ class PieceModel(Protocol):
 PIECE_MODELS: dict[str, Callable[[bytes, str], PieceModel]] = {
     "sentencepiece": SentencePieceModel,
     "subword-nmt": SubwordNmtCodes,
+    "moses-bpe": MosesBpe,
 }
 
 
