@@ -24,9 +24,12 @@ def randomise(model, eos, seed=4):
     config = model.config
     vocab = min(config.vocab_size, getattr(config, "decoder_vocab_size", config.vocab_size))
     with torch.no_grad():
-        for weight in model.parameters():
-            if weight.requires_grad:
-                weight += 0.5 * torch.randn(weight.shape, generator=random)
+        for name, weight in model.named_parameters():
+            if weight.requires_grad:  # not what transformers drew, which no seed of ours decides
+                is_gain = "norm" in name and name.endswith("weight")
+                weight.copy_(is_gain + 0.5 * torch.randn(weight.shape, generator=random))
+        # A trained model never writes <pad>, after which the positions of M2M100 would not be counted.
+        model.get_output_embeddings().weight[config.pad_token_id] = 0.0
         if getattr(model, "final_logits_bias", None) is not None:
             model.final_logits_bias = torch.randn(model.final_logits_bias.shape, generator=random)
         source, target = (torch.randint(4, vocab, (8, 12), generator=random) for _ in range(2))
@@ -82,7 +85,7 @@ def marian(folder, tags=(), separate=False, one=False, **settings):
         pad_token_id=pad, eos_token_id=0, decoder_start_token_id=pad, activation_function="swish", scale_embedding=True,
         forced_eos_token_id=None, **SIZES, **settings,
     )  # fmt: skip
-    model = randomise(transformers.MarianMTModel(config), 0, seed=5)
+    model = randomise(transformers.MarianMTModel(config), 0, seed=4)
     return save(folder, model, tokenizer)
 
 

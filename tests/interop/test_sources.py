@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 import small_checkpoints as checkpoints
-from commands import run_here
+from commands import complaint, run_here
 
 from sixfold import Translator, modelfile
 from sixfold.errors import SixfoldError
@@ -106,3 +106,9 @@ def test_what_no_reader_knows_is_refused(tmp_path, make, message):
     make(tmp_path / "x")
     with pytest.raises(SixfoldError, match=message):
         read_source(str(tmp_path / "x"))
+
+
+def test_a_name_on_the_hub_without_a_network_is_one_line(monkeypatch, tmp_path):
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # nothing listens there
+    message = complaint("import", "owner/name", "-o", tmp_path / "m.safetensors")
+    assert "owner/name: no such file or folder, and the Hub could not be read: " in message
