@@ -93,6 +93,7 @@ def test_workers_end_with_the_process_that_started_them(ending):
         while len(seen) < 2:
             seen.add(int(program.stdout.readline()))
         if ending == "interrupt":
+            time.sleep(0.5)  # a KeyboardInterrupt that is raised while a process is started may be ignored by Python
             os.killpg(program.pid, signal.SIGINT)
         else:
             program.send_signal({"kill": signal.SIGKILL, "terminate": signal.SIGTERM}[ending])

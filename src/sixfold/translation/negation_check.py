@@ -26,8 +26,8 @@ from sixfold.translation.joint_search import Steps, score_pairs
 MAX_GAIN = 5.0
 PLAIN = 5.0  # the text is plainly negated
 LACKING = 3.0  # the other text has no word that could render a negation
-THRESHOLDS = {"zh": 6.0, "en": 2.0}  # by the language of the negated text, if the other text has no negation
-MIN_GAIN = 2.0  # where both texts have negations
+THRESHOLDS = {"zh": 8.0, "en": 3.0}  # by the language of the negated text, if the other text has no negation
+MIN_GAIN = 3.0  # where both texts have negations
 
 LOST = "the source has a negation that the translation lacks"
 ADDED = "the translation has a negation that the source lacks"
