@@ -40,7 +40,8 @@ from sixfold.modelfile import ModelFile
 PATIENCE = 2.0
 COMPUTES = ("int8", "float32")
 BATCH_TOKENS = 512  # source tokens of a batch, times the beam: the fewer, the shorter the shortlist of the batch
-SCORING_BATCH = 16  # targets that are scored at once: each of their tokens needs the logits of the whole vocabulary
+SCORING_BATCH = 16  # targets that are aligned at once
+SCORING_TOKENS = 128  # tokens of a batch that is scored: each needs the logits of the whole vocabulary
 CACHE_VERSION = 3  # of the cached files; it is raised when `convert` changes
 
 
@@ -129,11 +130,12 @@ class CpuEngine:
         check_targets(self.config, sources, targets)
         if self.config.kind == "decoder":
             texts = [[*source, *target, self.config.eos] for source, target in zip(sources, targets, strict=True)]
-            scores = self._engine.score_batch(self._names_of(texts), max_batch_size=SCORING_BATCH)
+            scores = self._engine.score_batch(self._names_of(texts), max_batch_size=SCORING_TOKENS, batch_type="tokens")
             return [list(each.log_probs)[-len(target) - 1 :] for each, target in zip(scores, targets, strict=True)]
         scores = self._engine.score_batch(
-            self._names_of(sources), self._names_of(targets), max_batch_size=SCORING_BATCH, max_input_length=0
-        )
+            self._names_of(sources), self._names_of(targets), max_batch_size=SCORING_TOKENS, batch_type="tokens",
+            max_input_length=0,
+        )  # fmt: skip
         return [list(each.log_probs) for each in scores]
 
     def align(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[np.ndarray]:
