@@ -87,7 +87,6 @@ benchmarks: .venv/.dev  ## the ones that run on a CPU in minutes; those over cor
 	$(BIN)/python benchmarks/model_forward.py
 
 zh-en-model: .venv/.dev  ## DATA=DIR: the model that ships, from corpora to file, on a GPU; WORK=DIR: where it is made
-	$(INSTALL) pypinyin
 	$(MAKE) --no-print-directory -f recipes/zh-en.mk DATA='$(DATA)' $(if $(WORK),WORK='$(WORK)')
 
 clean:

@@ -15,7 +15,7 @@ from sixfold.translation.options import TranslateOptions
 
 TWO = "Scientists have found water on the moon.\nI love 😀 pizza very much."
 BOOK = "她打开那本旧书，开始读了起来。"
-BAD = "asdf jkl qwer uiop zxcv"
+BAD = "ls cd pwd mkdir rmdir"
 TRANSLATE = "**/api/v1/translate/stream"
 
 
