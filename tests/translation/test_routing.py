@@ -380,7 +380,7 @@ def test_pairs_fit_a_direction_whatever_the_regions(pair, direction, expected):
 def test_a_glossary_and_a_memory_without_the_region_of_the_model_are_used(models):
     with Translator(with_languages(models, "zh", "pt-BR"), "cpu", 1, "float32") as translator:
         glossary = Glossary((Term("猫", "dogs"),), ("zh", "pt"))
-        assert translator.translate("我爱猫", glossary=glossary).text == "I love dogs"
+        assert translator.translate("我爱猫", glossary=glossary).text.rstrip(".!") == "I love dogs"
         memory = TranslationMemory((Pair("Adoro", "我爱猫"),), ("pt", "zh"))
         assert translator.translate("我爱猫", memory=memory).text == "Adoro"
 
