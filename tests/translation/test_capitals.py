@@ -37,7 +37,23 @@ def test_capitals_are_read_in_sentence_case(tokenizer, text, read):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "I", "USA", "OK", "WHO", "NASA", "hello", "Hello THERE", "12.5%", "我爱你", "ЯRRR", "A B C", "\ue000"]
+    "text",
+    [
+        "",
+        "I",
+        "USA",
+        "OK",
+        "WHO",
+        "NASA",
+        "hello",
+        "Hello THERE",
+        "12.5%",
+        "我爱你",
+        "ЯRRR",
+        "A B C",
+        "\ue000",
+        "他在GOOGLE和MICROSOFT工作",
+    ],
 )
 def test_other_text_is_read_as_it_is(tokenizer, text):
     assert in_sentence_case(text, tokenizer) == text

@@ -21,9 +21,10 @@ _FIRST_PERSON = re.compile(r"i(?:['’](?:m|d|ll|ve))?")
 def in_sentence_case(text: str, tokenizer: Tokenizer) -> str:
     """Return a text of capitals in sentence case, and any other text as it is; the length does not change.
 
-    It stays in capitals if the tokeniser does not need fewer tokens for sentence case: then the model knows capitals.
+    It stays in capitals if the tokeniser does not need fewer tokens for sentence case: then the model knows capitals. A
+    text with letters that have no case, as 他在IBM工作 has, is not written in capitals.
     """
-    if text != text.upper() or text == text.lower():
+    if text != text.upper() or text == text.lower() or any(_has_no_case(char) for char in text):
         return text
     words = [match for match in _WORD.finditer(text) if match[0].lower() != match[0]]
     long = [match for match in words if len(match[0]) > 1]
@@ -38,6 +39,10 @@ def in_sentence_case(text: str, tokenizer: Tokenizer) -> str:
     written = "".join([*pieces, text[position:]])
     old, new = tokenizer.encode_batch([text, written])
     return written if len(written) == len(text) and len(new) < len(old) else text
+
+
+def _has_no_case(char: str) -> bool:
+    return char.isalpha() and char.lower() == char.upper()
 
 
 def _best_forms(words: Sequence[str], tokenizer: Tokenizer) -> list[str]:
