@@ -191,6 +191,24 @@ def test_what_it_attends_to_in_every_head_equals_python(screen, explorer):
     np.testing.assert_allclose([float(row["weight"]) for row in rows], weights.max(-1).ravel(), rtol=1e-5)
 
 
+def test_a_row_is_saved_in_32_bits_even_before_the_page_has_loaded_it_so(screen, explorer):
+    page = screen(kind="encoder", layer=4, head=3, row=IT)
+    page.wait_for_load_state("networkidle")
+    page.evaluate("() => { const later = setTimeout; window.setTimeout = (run, ms) => ms === 120 ? 0 : later(run, ms); }")
+    page.locator(".query-tokens .token-button").nth(2).click()  # its exact weights are never loaded for showing now
+    wait_for_state(page, row="2")
+    weights = explorer.explore(TIRED).attention("encoder")[:, :, 2]
+    saved = page.locator(".token-heads [data-layer='0'][data-head='0'] small")
+    expect(saved).to_have_text(f"{weights[0, 0].max():.2f}")
+    _, _, exported = table(download(page, "What it attends to", "data"))
+    np.testing.assert_allclose(exported[0], weights[4, 3], rtol=1e-5)
+    page.locator(".query-tokens .token-button").nth(3).click()
+    wait_for_state(page, row="3")
+    rows = list(csv.DictReader(io.StringIO(download(page, "One token across all heads", "data").decode())))
+    weights = explorer.explore(TIRED).attention("encoder")[:, :, 3]
+    np.testing.assert_allclose([float(row["weight"]) for row in rows], weights.max(-1).ravel(), rtol=1e-5)
+
+
 def test_the_numbers_on_arcs_come_in_32_bits(screen, explorer):
     page = screen(kind="encoder", layer=4, head=3, row=IT)
     weights = explorer.explore(TIRED).attention("encoder", 4, 3)[IT]

@@ -10,7 +10,7 @@ const TEXTS = {
 
 /**
  * @typedef {object} Exports
- * @property {() => string} svg the content as an SVG file
+ * @property {() => string | Promise<string>} svg the content as an SVG file
  * @property {() => string | object | Promise<string | object>} data a string is saved as CSV, anything else as JSON
  */
 
@@ -41,8 +41,8 @@ export function exportButtons(title, exports) {
   const name = title.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "");
   /** @type {[string, string, () => void][]} */
   const kinds = [
-    ["PNG", "png", async () => download(`${name}.png`, await renderPng(exports.svg()))],
-    ["SVG", "svg", () => download(`${name}.svg`, new Blob([exports.svg()], { type: "image/svg+xml" }))],
+    ["PNG", "png", async () => download(`${name}.png`, await renderPng(await exports.svg()))],
+    ["SVG", "svg", async () => download(`${name}.svg`, new Blob([await exports.svg()], { type: "image/svg+xml" }))],
     [t(TEXTS.data), "data", async () => downloadData(name, await exports.data())],
   ];
   return h("div", { class: "exports" }, kinds.map(([label, kind, save]) =>

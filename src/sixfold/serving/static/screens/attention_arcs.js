@@ -6,6 +6,7 @@ import { formatNumber, t, textWidth, truncate } from "../page_text.js";
 import { panel } from "../panel.js";
 import { EXPORT_COLOURS, PAGE_COLOURS } from "../theme_colours.js";
 import { setState } from "../url_state.js";
+import { exactExport } from "./attention_weights.js";
 
 /** @typedef {import("./attention_weights.js").Selection} Selection */
 
@@ -32,8 +33,8 @@ export function arcsPanel() {
   const remainderNote = h("p", { class: "note" });
   const frame = h("div", { class: "arcs" });
   const element = panel(t(TEXTS.title), [note, frame, remainderNote], {
-    svg: () => (selection ? new XMLSerializer().serializeToString(drawArcs(selection, EXPORT_COLOURS)) : ""),
-    data: () => (selection ? heatMapCsv(selectedRow(selection)) : ""),
+    svg: exactExport(() => selection, (saved) => new XMLSerializer().serializeToString(drawArcs(saved, EXPORT_COLOURS))),
+    data: exactExport(() => selection, (saved) => heatMapCsv(selectedRow(saved))),
   });
   return {
     element,

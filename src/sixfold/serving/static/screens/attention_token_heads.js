@@ -7,7 +7,7 @@ import { t, truncate } from "../page_text.js";
 import { panel } from "../panel.js";
 import { contrastColour, cssColour, sequentialScale } from "../theme_colours.js";
 import { setState } from "../url_state.js";
-import { indexOfMax } from "./attention_weights.js";
+import { exactExport, indexOfMax } from "./attention_weights.js";
 
 /** @typedef {import("./attention_weights.js").Selection} Selection */
 /** @typedef {{layer: number, head: number, column: number, weight: number}} HeadMaximum */
@@ -31,8 +31,8 @@ export function tokenHeadsPanel() {
   const note = h("p", { class: "note" });
   const frame = h("div", { class: "scroll" });
   const element = panel(t(TEXTS.title), [note, frame], {
-    svg: () => (selection ? tokenSvg(selection) : ""),
-    data: () => (selection ? tokenCsv(selection) : ""),
+    svg: exactExport(() => selection, tokenSvg),
+    data: exactExport(() => selection, tokenCsv),
   });
 
   /** @param {KeyboardEvent} event */

@@ -141,10 +141,11 @@ export class AttentionWeights {
   }
 
   /**
-   * Load one row of all layers and heads again, as 32-bit numbers.
+   * Load one row of all layers and heads again, as 32-bit numbers, unless that was done before.
    * @param {number} row
    */
   async loadExactRow(row) {
+    if (this.exactRows.has(row)) return;
     const names = Array.from({ length: this.layers }, (_, layer) => `${attentionPath(this.kind, layer)}.weights`);
     for (const token of this.rows.groups[row]) {
       const tensors = await fetchArrays(this.request, names, { row: token });
@@ -206,4 +207,18 @@ export function indexOfMax(numbers) {
 export function convertIndex(weights, side, index, byWord) {
   const token = weights[side].groups[index]?.[0] ?? 0;
   return Math.max(0, tokenAxes(weights.trace, weights.kind, byWord)[side === "rows" ? 0 : 1].groups.findIndex((group) => group.includes(token)));
+}
+
+/**
+ * Return a function that makes a file of what is selected, after the numbers of its row were loaded as 32-bit numbers.
+ * @param {() => Selection | null} getSelection
+ * @param {(selection: Selection) => string} write
+ */
+export function exactExport(getSelection, write) {
+  return async () => {
+    const selection = getSelection();
+    if (!selection) return "";
+    await selection.weights.loadExactRow(selection.row);
+    return write(selection);
+  };
 }
