@@ -153,8 +153,11 @@ def sample(kind: str, data: bytes) -> str:
             data = b" ".join(file.read(name) for name in names[:30])
     text = data.decode("utf-8")[:SAMPLE_CHARACTERS]
     if kind == "po":
-        entries = polib.pofile(data.decode())
-        missing = [entry.msgid for entry in entries if not entry.translated() and not entry.obsolete]
+        entries = [entry for entry in polib.pofile(data.decode()) if not entry.obsolete]
+        is_english = (catalogue_language(kind, data) or "").startswith("en")
+        if is_english and any(entry.msgstr or any(entry.msgstr_plural.values()) for entry in entries):
+            return ""  # it is for another variety of English
+        missing = [entry.msgid for entry in entries if not entry.translated()]
         return "\n".join(missing) if len(missing) >= MIN_UNTRANSLATED else ""
     if kind == "xliff":
         text = " ".join(re.findall(r"<source\b[^>]*>(.*?)</source>", text, re.S))
@@ -167,6 +170,14 @@ def sample(kind: str, data: bytes) -> str:
     return text
 
 
+def catalogue_language(kind: str, data: bytes) -> str | None:
+    """Return the code of the language that a catalogue says its translations are in; None if it names none."""
+    text = data.decode(errors="replace")
+    pattern = {"po": r'"Language: *([A-Za-z_@-]+)', "xliff": r'\b(?:target-language|trgLang)="([A-Za-z_-]+)"'}.get(kind)
+    named = re.search(pattern, text) if pattern else None
+    return named[1] if named else None
+
+
 def document_language(kind: str, path: str, data: bytes) -> str | None:
     """Return the language of a document, en or zh; None if it is in another one, or has too little text."""
     named = None if kind == "po" else path_language(path)
@@ -174,6 +185,8 @@ def document_language(kind: str, path: str, data: bytes) -> str | None:
         return None
     if kind == "po" and path_language(path) not in (None, "en", "zh"):
         return None  # its language is that of its messages, but few translate a catalogue that is another's
+    if re.split("[_@-]", (catalogue_language(kind, data) or "en").lower())[0] not in ("en", "zh"):
+        return None
     try:
         text = sample(kind, data)
     except (ValueError, OSError, KeyError, RuntimeError, NotImplementedError, zipfile.BadZipFile):

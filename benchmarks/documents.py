@@ -11,8 +11,12 @@ What is counted, for each format:
   lost        placeholders, tags, links and code that a translation lacks, has too often or has in another place
   refused     documents that Sixfold does not read; of these, "wrongly" are those that the checker accepts
   unchecked   documents that the checker does not accept but Sixfold does
-  units       texts in the language of the document; the share that is translated, and how many stay as they are
-              because their translations failed verification
+  units       texts with a word to translate; the share of them that is translated, and the share that stays as it is
+              because the translations failed verification
+  codes       the other texts in letters of the language of the document. A word to translate has two letters or more,
+              and is not: in a part that must be copied, such as an address or a placeholder; with a digit or a sign of
+              code in it (_ = ( ) [ ] < > { } / \\ | $ ^ @ # + ~, or a dot or colon before a letter) or a hyphen before
+              it; with a capital after a small letter. Chinese characters, names and acronyms are words.
 
 DIR is what collect_documents.py made, or a folder of documents of which each is in a folder with the name of its kind.
 The checkers: lxml, html5lib, docutils, markdown-it-py, polib, PyYAML, python-docx, python-pptx, openpyxl, odfpy, and
@@ -24,6 +28,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
 import sys
 import tempfile
@@ -35,17 +40,19 @@ from typing import Any
 
 import document_readers
 import office_readers
-from collect_documents import document_language
+from collect_documents import catalogue_language, document_language
 from document_outlines import Block, Fault, MalformedError, compare
 from hostile_translator import LawlessTranslator, hostile_translator
 
 from sixfold import Translator
 from sixfold.errors import SixfoldError
+from sixfold.text.language_codes import normalise_code
 from sixfold.translation.documents.document import Document
 from sixfold.translation.documents.formats import FORMATS, format_of
 from sixfold.translation.documents.placement import text_to_translate
 from sixfold.translation.documents.steps import is_prose, translate_read_document
 from sixfold.translation.options import TranslateOptions
+from sixfold.translation.protection import Edit, apply_edits, protected_spans
 from sixfold.translation.request import TranslationRequest
 
 Reader = Callable[[bytes], list[Block]]
@@ -72,10 +79,12 @@ class Measurement:
     outcome: str  # translated, refused, wrongly refused, unchecked, crashed, or not registered
     message: str = ""
     faults: list[Fault] = field(default_factory=list)
-    units: int = 0  # in the language of the document
+    units: int = 0  # with a word to translate
     translated: int = 0
     untranslated: int = 0  # because of verification
+    codes: int = 0
     seconds: float = 0.0
+    copied: list[str] = field(default_factory=list)  # texts of units that are their own translations
     reasons: list[str] = field(default_factory=list)  # why units are untranslated
 
 
@@ -94,6 +103,7 @@ class Row:
     units: int = 0
     translated: int = 0
     untranslated: int = 0
+    codes: int = 0
     seconds: float = 0.0
 
     def add(self, measurement: Measurement) -> None:
@@ -106,7 +116,7 @@ class Row:
         self.wrongly_refused += measurement.outcome == "wrongly refused"
         self.crashed += measurement.outcome == "crashed"
         self.unchecked += measurement.outcome == "unchecked"
-        for name in ("units", "translated", "untranslated", "seconds"):
+        for name in ("units", "translated", "untranslated", "codes", "seconds"):
             setattr(self, name, getattr(self, name) + getattr(measurement, name))
 
     def cells(self) -> list[str]:
@@ -118,14 +128,29 @@ class Row:
         ]
         shares = [f"{count / max(1, self.units):.1%}" for count in (self.translated, self.untranslated)]
         return [
-            str(cell) for cell in (*counts, self.crashed, self.unchecked, self.units, *shares, f"{self.seconds:.1f}")
+            str(cell)
+            for cell in (*counts, self.crashed, self.unchecked, self.units, *shares, self.codes, f"{self.seconds:.1f}")
         ]
 
 
 COLUMNS = (
     "format", "documents", "malformed", "lost", "refused (wrongly)", "crashed", "unchecked", "units", "translated",
-    "failed verification", "seconds",
+    "failed verification", "codes", "seconds",
 )  # fmt: skip
+
+
+# What a word may not have in it: a digit or a sign of code, a capital after a small letter, a dot before a letter.
+_CODE = re.compile(r"[\d_=()\[\]<>{}/\\|$^@#+~]|[a-z][A-Z]|[.:]+\w|^-")
+_AROUND_WORDS = "\"'“”‘’`*([{<>}]).,;:!?…"
+
+
+def has_word(text: str) -> bool:
+    """Return whether a text has a word to translate."""
+    kept = apply_edits(text, [Edit(span, " ") for span in protected_spans(text)])
+    if re.search("[\u4e00-\u9fff]", kept):
+        return True
+    words = (word.strip(_AROUND_WORDS) for word in kept.split())
+    return any(len(re.findall(r"[^\W\d_]", word)) > 1 and not _CODE.search(word) for word in words)
 
 
 def outline_of(form: str, data: bytes) -> list[Block] | None:
@@ -150,6 +175,8 @@ def measure(path: Path, form: str, language: str, translator: Any) -> tuple[Meas
     data = path.read_bytes()
     measurement = Measurement(f"{path.parent.name}/{path.name}", form, "translated")
     languages = ("en", "zh") if language == "en" else ("zh", "en")
+    if language == "en" and normalise_code(catalogue_language(form, data) or "") == "zh-Hant":
+        languages = ("en", "zh-Hant")
     is_accepted = outline_of(form, data) is not None
     if isinstance(translator, LawlessTranslator):
         translator.languages = languages
@@ -166,8 +193,12 @@ def measure(path: Path, form: str, language: str, translator: Any) -> tuple[Meas
         return measurement, data
     measurement.seconds = time.perf_counter() - start
     texts = [text_to_translate(unit).text for part in document.parts.values() for unit in part.units]
-    measurement.units = sum(is_prose(text, languages) for text in texts)
-    measurement.translated, measurement.untranslated = report.translated, report.untranslated
+    texts = [text for text in texts if is_prose(text, languages)]
+    measurement.copied = [text for text in report.copied if has_word(text)]
+    measurement.units = sum(map(has_word, texts))
+    measurement.codes = len(texts) - measurement.units
+    measurement.untranslated = report.untranslated
+    measurement.translated = measurement.units - len(measurement.copied) - report.untranslated
     measurement.reasons = [
         f"{where}: {notice.message}" for where, notice in report.notices if notice.kind == "untranslated"
     ]

@@ -22,6 +22,7 @@ from pathlib import Path
 from planted_faults import PLANTS
 
 from sixfold import Translator
+from sixfold.translation import negation_check
 from sixfold.translation.direction import Direction
 from sixfold.translation.guard import Fault, check
 from sixfold.translation.joint_search import search_jointly
@@ -61,8 +62,15 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", choices=list(PLANTS), default=list(PLANTS), help="plant only these")
     parser.add_argument("--show", type=int, default=0, help="how many false alarms of each kind to print")
     parser.add_argument("--missed", action="store_true", help="print the planted faults that were not found")
+    parser.add_argument(
+        "--thresholds", nargs=3, type=float, metavar=("ZH", "EN", "BOTH"),
+        help="the evidence for a negation of a Chinese text, of an English one, and where both texts have one",
+    )  # fmt: skip
     parser.add_argument("--model", help="the model that judges negations (default: the one in the package)")
     args = parser.parse_args()
+    if args.thresholds:
+        negation_check.THRESHOLDS.update(zh=args.thresholds[0], en=args.thresholds[1])
+        negation_check.MIN_GAIN = args.thresholds[2]
     translator = Translator(args.model, device="cpu") if args.model else Translator(device="cpu")
     if args.pairs:
         sets = {file.name.partition(".")[0]: _pairs(file) for file in args.pairs}

@@ -8,6 +8,8 @@ import re
 import subprocess
 import zipfile
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -53,6 +55,15 @@ def members_of(data: bytes) -> dict[str, bytes]:
     return members
 
 
+@contextmanager
+def _opened_by(library: str) -> Iterator[None]:
+    """Whatever a library raises for a document says that it does not accept it."""
+    try:
+        yield
+    except Exception as error:
+        raise MalformedError(f"{library}: {type(error).__name__}: {error}") from None
+
+
 def _name(element: Any) -> str:
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else "comment"
 
@@ -96,12 +107,12 @@ def paragraph_blocks(root: Any, member: str, paragraphs: frozenset[str], ignored
         elif in_paragraph and name != "instrText":
             text = _text_shown(element, name)
             open_blocks[-1].text += text
-            open_blocks[-1].parts += f" {text}"
+            open_blocks[-1].parts += text if _goes_on(element) else f" {text}"
         for child in element:
             visit(child, in_paragraph)
             if in_paragraph:
                 open_blocks[-1].text += child.tail or ""
-                open_blocks[-1].parts += f" {child.tail or ''}"
+                open_blocks[-1].parts += (child.tail or "") if _goes_on(child.getnext()) else f" {child.tail or ''}"
         if name in paragraphs:
             open_blocks.pop()
         if is_outermost:  # two notes in it may have changed places
@@ -111,11 +122,20 @@ def paragraph_blocks(root: Any, member: str, paragraphs: frozenset[str], ignored
     return blocks
 
 
+def _goes_on(element: Any) -> bool:
+    """Return whether an element is a text right behind another one, in the same run."""
+    return element is not None and all(
+        each is not None and _name(each) == "t" for each in (element, element.getprevious())
+    )
+
+
 def _text_shown(element: Any, name: str) -> str:
     """Return the text directly in an element: Word strips it, and no word goes on behind a field or a line break."""
     text = element.text or ""
     if name in ("br", "cr", "tab", "line-break", "s"):
         return " "
+    if name in ("noBreakHyphen", "softHyphen", "sym"):
+        return "\u2011"  # a hyphen, which ends an address as a symbol does
     if name == "t" and etree.QName(element).namespace == _WORD:
         text = text if element.get(_SPACE) == "preserve" else text.strip()
     is_apart = any(_name(each) in ("fld", "oMath") for each in element.iterancestors())  # a field, a formula
@@ -159,11 +179,9 @@ def read_docx(data: bytes) -> Outline:
     for name, content in members.items():
         if re.fullmatch(r"word/(?:document\d*|header\d*|footer\d*|footnotes|endnotes|comments)\.xml", name):
             blocks += paragraph_blocks(parse_xml(content, name), name, frozenset(["p"]), _OFFICE_TEXT)
-    try:
+    with _opened_by("python-docx"):
         document = docx.Document(io.BytesIO(data))
         shapes = [len(document.paragraphs), len(document.tables), len(document.sections), len(document.inline_shapes)]
-    except Exception as error:
-        raise MalformedError(f"python-docx: {type(error).__name__}: {error}") from None
     return [*blocks, Block(f"python-docx finds {shapes}")]
 
 
@@ -176,11 +194,9 @@ def read_pptx(data: bytes) -> Outline:
     for name, content in members.items():
         if re.fullmatch(r"ppt/(?:slides|notesSlides|diagrams|comments|slideLayouts|slideMasters)/[^/]*\.xml", name):
             blocks += paragraph_blocks(parse_xml(content, name), name, frozenset(["p"]), _OFFICE_TEXT)
-    try:
+    with _opened_by("python-pptx"):
         slides = pptx.Presentation(io.BytesIO(data)).slides
         shapes = [[type(shape).__name__ for shape in slide.shapes] for slide in slides]
-    except Exception as error:
-        raise MalformedError(f"python-pptx: {type(error).__name__}: {error}") from None
     return [*blocks, Block(f"python-pptx finds {shapes}")]
 
 
@@ -191,10 +207,8 @@ def read_xlsx(data: bytes) -> Outline:
     members = members_of(data)
     blocks = _other_members(members, r"xl/.*\.xml|docProps/(?:core|app|custom)\.xml")
     blocks += _metadata_blocks(members)
-    try:
+    with _opened_by("openpyxl"):
         book = openpyxl.load_workbook(io.BytesIO(data), rich_text=True)
-    except Exception as error:
-        raise MalformedError(f"openpyxl: {type(error).__name__}: {error}") from None
     names = sorted(f"{name}={value.attr_text}" for name, value in book.defined_names.items())
     blocks.append(Block(f"the sheets {book.sheetnames}, the names {names}"))
     for sheet in book.worksheets:
@@ -224,10 +238,8 @@ def read_odf(data: bytes) -> Outline:
     for name in ("content.xml", "styles.xml"):
         if name in members:
             blocks += paragraph_blocks(parse_xml(members[name], name), name, frozenset(["p", "h"]), _ODF_TEXT)
-    try:
+    with _opened_by("odfpy"):
         read_file(opendocument.load, data, ".odt")
-    except Exception as error:
-        raise MalformedError(f"odfpy: {type(error).__name__}: {error}") from None
     return blocks
 
 
@@ -306,12 +318,19 @@ def read_xliff(data: bytes) -> Outline:
 
 
 def _text_beside_codes(element: Any) -> str:
-    """Return the text in an element, with spaces around the codes of the original document that stand in it."""
-    text = element.text or ""
+    """Return the text in an element, with spaces around the codes of the original document that stand in it.
+
+    The sub-flows of a code, which are translated, stand behind it: `<img alt="">` and then the value of alt.
+    """
+    text, sub_flows = element.text or "", ""
     for child in element:
         inner = _text_beside_codes(child)
-        text += (f" {inner} " if _name(child) in ("bpt", "ept", "ph", "it") else inner) + (child.tail or "")
-    return text
+        if _name(child) == "sub":
+            sub_flows += f" {inner}"
+        else:
+            text += f" {inner} " if _name(child) in ("bpt", "ept", "ph", "it") else inner
+        text += child.tail or ""
+    return text + sub_flows
 
 
 def convert_to_pdf(office: str, files: list[Path], folder: Path) -> list[str]:

@@ -9,14 +9,26 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Sequence
 
-Plant = Callable[[str, str, random.Random, str], str | None]  # source, target, rng, language of the target
-Change = Callable[[re.Match[str], random.Random], str | None]
+from planted_quantities import (
+    CURRENCIES,
+    MONTHS,
+    MONTHS_IN_SOURCE,
+    ORDINALS,
+    SHARES,
+    UNITS,
+    Plant,
+    currency_lost,
+    digits_of,
+    one_of,
+    other_number,
+    replace_one,
+    spelt_out,
+)
+
 SEPARATORS = {"en": " ", "zh": ""}
 NUMBER = re.compile(r"(?<![\dA-Za-z.,])\d{3,}(?![\dA-Za-z.,])")
 NAMES = ("Zubrowka", "Kjeldsen", "Quintero", "Fujimoto", "Baggins")
-MONTHS = "January February March April May June July August September October November December"
 
 
 def words(text: str, language: str) -> list[str]:
@@ -102,204 +114,61 @@ def placeholder_lost(source: str, target: str, _rng: random.Random, _language: s
     return target if "{" not in source else None  # the source gets one, see `guard.py`
 
 
-def replace_one(target: str, pattern: str, change: Change, rng: random.Random) -> str | None:
-    """Return a text with one match of a pattern changed, if the change gives another text."""
-    matches = list(re.finditer(pattern, target))
-    if not matches:
-        return None
-    match = rng.choice(matches)
-    new = change(match, rng)
-    return None if new is None or new == match[0] else target[: match.start()] + new + target[match.end() :]
+# Turns of phrase that mean the same without their negation, or are nothing without it: tag questions, "can't help",
+# "not only", "without so much as", 是不是, 要不是, 不得不, 不是…而是, 谁也没, 连一句话也没.
+NO_AFFIRMATIVE = {
+    "en": r"n['’]t (?:you|he|she|it|we|they|I|that|this|there)\b|\bca(?:n['’]t|nnot) (?:help|wait)|couldn['’]t help"
+    r"|\bnot (?:only|just|merely|simply|so much)|so much as|\bor no\b|\bno (?:doubt|matter|wonder|sooner)\b",
+    "zh": "([是会能要])不\\1|要不[是然]|不得不|不是[吗么]|不是.*而是|而不是|[也都毫再]没|[也都再]不|谁.{0,2}没",
+}
+# What takes the place of a negation, and of the words that only stand beside one; the first pattern that is found.
+AFFIRMATIVES = {
+    "en": (
+        (r"\b(?:do|does|did|Do|Does|Did)(?: not|n['’]t) ", ""), (r"\b(?:can['’]t|cannot)\b", "can"),
+        (r"\bwon['’]t\b", "will"), (r"n['’]t\b| not\b", ""), (r"\bno one\b", "someone"), (r"\bno longer\b", "still"),
+        (r"\bno\b", "some"), (r"\bnever ", ""), (r"\bnothing\b", "something"), (r"\bnobody\b", "somebody"),
+        (r"\bwithout\b", "with"),
+    ),
+    "zh": (
+        ("从来没有?|从没有?|从未", "曾"), ("[还尚仍]没有?|[尚仍]未", "已经"), ("未能|无法", "能"), ("并不", ""),
+        ("并?没有?(?=[被把用在对向给能想说看听做去来])", ""), ("并?没有", "有"),
+        ("不(?=[会能是想要应]|知道|可能)", ""),
+    ),
+}  # fmt: skip
+BESIDE_NEGATIONS = {"anyone": "someone", "anybody": "somebody", "anything": "something", "anywhere": "somewhere",
+                    "any": "some", "either": "too", "yet": "already"}  # fmt: skip
 
 
-def other_digits(text: str, rng: random.Random) -> str:
-    """Return a text with its first digit, or two unequal digits that are neighbours, changed: 1,024 becomes 1,204."""
-    swapped = [
-        f"{text[:index]}{second}{comma}{first}{text[index + 2 + len(comma) :]}"
-        for index in range(len(text) - 1)
-        for comma in [text[index + 1] if text[index + 1] in ",." else ""]
-        for first, second in [(text[index], text[index + 1 + len(comma) : index + 2 + len(comma)])]
-        if first.isdigit() and second.isdigit() and first != second and (index or second != "0")
-    ]
-    if swapped:
-        return rng.choice(swapped)
-    return re.sub(r"\d", lambda match: rng.choice([digit for digit in "123456789" if digit != match[0]]), text, count=1)
+def negation_lost(source: str, target: str, _rng: random.Random, language: str) -> str | None:
+    """Say the opposite without the only negation of the translation, if the source has one too.
 
-
-def other_number(low: int, high: int) -> Callable[[str, random.Random], str]:
-    """Return a change of the first number of a text into another one from `low` to `high`."""
-
-    def change(text: str, rng: random.Random) -> str:
-        old = int(re.findall(r"\d+", text)[0])
-        start = 13 if low == 1 and high == 23 and old > 12 else low  # an hour of the afternoon stays one
-        end = 12 if low == 1 and high == 23 and old <= 12 else high
-        others = [number for number in range(start, end + 1) if number != old]
-        return re.sub(r"\d+", str(rng.choice(others)), text, count=1)
-
-    return change
-
-
-def digits_of(
-    english: str, chinese: str, change: Callable[[str, random.Random], str] = other_digits, shared: bool = False
-) -> Plant:
-    """Return a plant that changes the digits of what a pattern finds; if `shared`, only digits that the source has."""
-
-    def plant(source: str, target: str, rng: random.Random, language: str) -> str | None:
-        def change_match(match: re.Match[str], rng: random.Random) -> str | None:
-            if shared and not all(
-                re.search(rf"(?<!\d){number}(?!\d)", source) for number in re.findall(r"\d+", match[0])
-            ):
-                return None
-            return change(match[0], rng)
-
-        return replace_one(target, english if language == "en" else chinese, change_match, rng)
-
-    return plant
-
-
-def one_of(
-    english: Sequence[str], chinese: Sequence[str], same: dict[str, str], before: Sequence[str] = ("", ""),
-    after: Sequence[str] = ("", ""),
-) -> Plant:  # fmt: skip
-    """Return a plant that puts one word of a group in the place of another; a group is words separated by spaces.
-
-    `same` has a pattern for each word that the source must match; words that it lacks are changed in any case.
+    The result is a sentence that a model might write: "nobody has called yet" becomes "somebody has called already".
     """
-
-    def plant(source: str, target: str, rng: random.Random, language: str) -> str | None:
-        groups = [group.split() for group in (english if language == "en" else chinese)]
-        in_target = sorted({word for group in groups for word in group}, key=len, reverse=True)
-        starts, ends = (each[language == "zh"] for each in (before, after))
-        edge = r"\b" if language == "en" and in_target[0][0].isalpha() else ""
-        alternatives = "|".join(re.escape(word).replace("_", " ") for word in in_target)
-        pattern = f"(?:{starts}){edge}(?:{alternatives}){edge}(?:{ends})"
-
-        def change(match: re.Match[str], rng: random.Random) -> str | None:
-            word = match[0].replace(" ", "_")
-            if word in same and not re.search(same[word], source):
-                return None
-            group = next(group for group in groups if word in group)
-            return rng.choice([other for other in group if other != word]).replace("_", " ")
-
-        return replace_one(target, pattern, change, rng)
-
-    return plant
-
-
-NUMERALS = "零一二三四五六七八九十百千万亿两"
-CHINESE_DIGITS = {
-    "二": "two|twe|twi|both|pair|2", "两": "two|twe|twi|both|pair|couple|2", "三": "three|thir|thr|3",
-    "四": "four|fort|quadr|4", "五": "fiv|fif|5", "六": "six|6", "七": "seven|7", "八": "eigh|8", "九": "nin|9",
-}  # fmt: skip
-ENGLISH_NUMBERS = {
-    "two": "[二两2俩]", "three": "[三3]", "four": "[四4]", "five": "[五5]", "six": "[六6]", "seven": "[七7]",
-    "eight": "[八8]", "nine": "[九9]", "ten": "十(?![几来多])|10", "eleven": "十一|11", "twelve": "十二|12",
-    "thirteen": "十三|13", "fourteen": "十四|14", "fifteen": "十五|15", "sixteen": "十六|16", "seventeen": "十七|17",
-    "twenty": "二十|2", "thirty": "三十|3", "forty": "四十|4", "fifty": "五十|5", "sixty": "六十|6",
-    "seventy": "七十|7", "eighty": "八十|8",
-}  # fmt: skip
-
-
-def spelt_out(source: str, target: str, rng: random.Random, language: str) -> str | None:
-    """Change a number in words: a word of a size for another one in English, a digit of a numeral in Chinese."""
-    if language == "en":
-        of_a_size = [list(ENGLISH_NUMBERS)[start:end] for start, end in ((0, 11), (11, 16), (16, 23))]
-        return one_of([" ".join(names) for names in of_a_size], (), ENGLISH_NUMBERS)(source, target, rng, language)
-
-    def change(match: re.Match[str], rng: random.Random) -> str | None:
-        places = [at for at, char in enumerate(match[0]) if char in CHINESE_DIGITS]
-        at = rng.choice(places)
-        if not re.search(CHINESE_DIGITS[match[0][at]], source, re.IGNORECASE):
-            return None
-        return match[0][:at] + rng.choice("三四五六七八九".replace(match[0][at], "")) + match[0][at + 1 :]
-
-    numeral = rf"(?=[{NUMERALS}]*[二三四五六七八九两])[{NUMERALS}]+"
-    counted = rf"(?<![第几数周期{NUMERALS}\d.点]){numeral}(?=[个名位人岁年天张本辆件种家座次])"
-    return replace_one(target, counted, change, rng)
-
-
-CURRENCIES = {
-    "dollars": r"美元|元|\$|美金|块", "$": r"美元|元|\$|美金|块", "US$": "美元|美金|元",
-    "euros": "欧元|€", "€": "欧元|€",
-    "pounds": "英镑|镑|£", "£": "英镑|镑|£", "yen": "日元|日圆", "yuan": "元|块|¥",
-    "美元": r"dollar|\$", "欧元": "euro|€", "英镑": "pound|£", "日元": "yen|¥", "元": "yuan|RMB|¥",
-}  # fmt: skip
-
-
-def currency_lost(source: str, target: str, rng: random.Random, language: str) -> str | None:
-    """Drop a currency: £300 becomes 300."""
-    if language == "en":
-        pattern = r"(?:US|HK|A|C|NT|S)?[$£€](?=\d)|(?<=\d|n)[ -](?:dollars?|euros?|pounds?|yuan|yen)\b"
-    else:
-        pattern = r"(?<=[\d万亿千百])(?:美元|欧元|英镑|日元|元)"
-    if len(re.findall(pattern, target)) != 1 or not re.search(r"[元镑块$£€]|yuan|dollar|pound|euro|yen", source):
-        return None
-    return replace_one(target, pattern, lambda _match, _rng: "", rng)
-
-
-UNITS = {
-    "kilometers": "公里|千米", "kilometres": "公里|千米", "meters": "米", "metres": "米", "centimeters": "厘米|公分",
-    "centimetres": "厘米|公分", "miles": "英里", "tons": "吨", "tonnes": "吨", "kilograms": "公斤|千克",
-    "grams": "(?<!千)克", "hours": "小时|钟头", "minutes": "分钟", "days": "[天日]", "weeks": "周|星期|礼拜",
-    "months": "个月|个多月", "years": "[年岁]", "feet": "英尺", "inches": "英寸",
-    "公里": "kilomet|km", "米": r"\bmet(?:er|re)s?\b|\d ?m\b", "厘米": "centimet|cm", "英里": "mile", "吨": r"\bton",
-    "公斤": "kilo|kg", "克": r"\bgram", "小时": r"\bhours?\b", "分钟": r"\bminutes?\b", "天": r"\bdays?\b",
-    "周": r"\bweeks?\b", "年": r"\byears?\b", "平方公里": "square kilo|km2|km²", "平方米": "square met|m2|m²",
-}  # fmt: skip
-SHARES = {
-    **dict.fromkeys(("a_third", "one-third", "one_third"), "三分之一"),
-    **dict.fromkeys(("a_quarter", "one-quarter", "one_quarter"), "四分之一"),
-    **dict.fromkeys(("a_fifth", "one-fifth", "one_fifth"), "五分之一"),
-    **dict.fromkeys(("a_tenth", "one_tenth"), "十分之一"),
-    **dict.fromkeys(("two-thirds", "two_thirds"), "三分之二"),
-    **dict.fromkeys(("three-quarters", "three_quarters"), "四分之三"),
-    **dict.fromkeys(("two-fifths", "two_fifths"), "五分之二"),
-    **dict.fromkeys(("four-fifths", "four_fifths"), "五分之四"),
-    "三分之一": "third", "三分之二": "two[ -]third", "四分之一": "quarter|fourth", "四分之三": "three[ -]quarter",
-    "五分之一": "fifth|one in five", "五分之二": "fifth|two in five", "五分之四": "fifth|four in five",
-    "十分之一": "tenth|one in ten",
-}  # fmt: skip
-RANKS = ["third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
-RANKED = r"(?:day|step|number|chapter|stage|episode) "
-ORDINALS = {}
-for _number, _rank, _digit, _word in zip(
-    range(3, 11), RANKS, "三四五六七八九十", list(ENGLISH_NUMBERS)[1:9], strict=True
-):
-    ORDINALS[_rank] = rf"第(?:{_digit}|{_number})(?![十百\d])"
-    ORDINALS[f"第{_digit}"] = rf"(?i){_rank}|{RANKED}(?:{_number}|{_word})"
-for _number in range(10, 32):
-    ORDINALS[f"第{_number}"] = rf"\b{_number}"
-    ORDINALS |= {f"{_number}{suffix}": rf"(?<!\d){_number}(?!\d)" for suffix in ("st", "nd", "rd", "th")}
-
-
-def negation_lost(source: str, target: str, rng: random.Random, language: str) -> str | None:
-    """Drop the only negation of the translation, if the source has one too."""
     english = r"\b(?:not|never|no|cannot|nothing|nobody|without)\b|n['’]t\b"
-    chinese = "不会|不能|不是|不想|不要|不知道|不可能|不应|没有|没(?=[能想说看听做去来])|从未|尚未|未能|无法|并不"
-    if language == "en":
-        if len(re.findall(english, target)) != 1 or not re.search(chinese, source):
-            return None
-        for pattern, new in (
-            (r"\b(?:do|does|did)(?: not|n['’]t) ", ""), (r"\b(?:can['’]t|cannot)\b", "can"), (r"\bwon['’]t\b", "will"),
-            (r"n['’]t\b| not\b", ""), (r"\b(?:never|no) ", ""), (r"\bnothing\b", "something"),
-            (r"\bnobody\b", "somebody"), (r"\bwithout\b", "with"),
-        ):  # fmt: skip
-            if re.search(pattern, target):
-                return re.sub(pattern, new, target, count=1)
+    chinese = "不[会能想要应是]|不知道|不可能|没有?|从未|尚未|仍未|未能|无法|并不"
+    pattern, of_source = (english, chinese) if language == "en" else (chinese, english)
+    source_language = "zh" if language == "en" else "en"
+    if len(re.findall(pattern, target)) != 1 or not re.search(of_source, source):
         return None
-    if len(re.findall(chinese, target)) != 1 or not re.search(english, source) or "是不是" in target:
+    if re.search(NO_AFFIRMATIVE[language], target) or re.search(NO_AFFIRMATIVE[source_language], source):
         return None
-    new = {"没有": "有", "没": "", "从未": "曾", "尚未": "已", "未能": "能", "无法": "能", "并不": ""}
-    return replace_one(target, chinese, lambda match, _rng: new.get(match[0], match[0].replace("不", "")), rng)
+    replacement = next(((each, new) for each, new in AFFIRMATIVES[language] if re.search(each, target)), None)
+    if replacement is None:
+        return None
+    affirmative = re.sub(*replacement, target, count=1)
+    if language == "zh":
+        return affirmative
+    return re.sub(rf"\b(?:{'|'.join(BESIDE_NEGATIONS)})\b", lambda match: BESIDE_NEGATIONS[match[0]], affirmative)
 
 
 def negation_added(source: str, target: str, rng: random.Random, language: str) -> str | None:
-    if re.search(r"[不没未无别非]|\b(?:not|never|no|cannot|without)\b|n['’]t\b", source + target):
+    """Negate a verb. Questions stay, since 不能……吗 asks what 能……吗 does, and "is only", since "not only" affirms."""
+    if re.search(r"[不没未无别非?？]|\b(?:not|never|no|cannot|without)\b|n['’]t\b", source + target):
         return None
     if language == "en":
-        verbs = r"\b(?:is|was|are|were|will|can|has|should)\b(?= [a-z])"
+        verbs = r"\b(?:is|was|are|were|will|can|has|should)\b(?= (?!(?:only|just|simply|merely|solely)\b)[a-z])"
         return replace_one(target, verbs, lambda match, _rng: f"{match[0]} not", rng)
-    verbs = "是(?=[一这那个他她])|会(?=[在被让给有])|能(?=够|在|让|给)|应该|可以"
+    verbs = r"(?<![只就也都还正])是(?=[一这那个他她])|(?<![只可才])(?:会(?=[有在被让给])|能(?=[够在让给]))|应该|可以"
     return replace_one(target, verbs, lambda match, _rng: f"不{match[0]}", rng)
 
 
@@ -341,7 +210,8 @@ PLANTS: dict[str, Plant] = {
     ),
     "money: the currency lost": currency_lost,
     "dates: the month": one_of(
-        [MONTHS], [" ".join(f"{month}月" for month in range(1, 13))], {},
+        [MONTHS], [" ".join(f"{month}月" for month in range(1, 13))],
+        MONTHS_IN_SOURCE,
         (r"(?<=\d )|(?<= [ni]n )|(?<=[a-z] )", r"(?<!\d)"),
     ),
     "dates: the day": digits_of(
@@ -361,8 +231,8 @@ PLANTS: dict[str, Plant] = {
         ],
         ["公里 米 厘米 英里", "吨 公斤 克", "小时 分钟", "年 天 周", "平方公里 平方米"], UNITS,
         (
-            r"(?<=\d )|(?<=two )|(?<=three )|(?<=five )|(?<=ten )|(?<=on )",
-            r"(?<![\d年]\d\d\d)(?<=[\d万千百十])(?<!第\d)(?<!第\d\d)(?<!第十)",
+            r"(?<=\d )|(?<=two )|(?<=three )|(?<=five )|(?<=ten )|(?<=lion )",
+            r"(?<![\d年]\d\d\d)(?<=[\d万千百十])(?<![^\d一二两三四五六七八九十百多余几]千)(?<!第\d)(?<!第\d\d)(?<!第十)",
         ),
         ("", "(?![代级月前度一])"),
     ),

@@ -172,7 +172,7 @@ def yaml_text(chance):
 
 
 def po(chance):
-    head = ["Content-Type: text/plain; charset=UTF-8", "Language: xx", "Plural-Forms: nplurals=2; plural=(n != 1);"]
+    head = ["Content-Type: text/plain; charset=UTF-8", "Language: ", "Plural-Forms: nplurals=2; plural=(n != 1);"]
     entries = ["\n".join(['msgid ""', 'msgstr ""', *(f'"{line}\\n"' for line in head)]) + "\n"]
     for number in range(chance.randint(1, 6)):
         text = f"{number} {sentence(chance)}" + chance.choice(["", "\n", f"\n\n{sentence(chance)}\n"])
@@ -189,6 +189,7 @@ def po(chance):
 XLIFF_INLINE = (
     '<g id="1">{0}</g>{1}<x id="2"/>', '<bpt id="1">&lt;b></bpt>{0}<ept id="1">&lt;/b></ept> {1}',
     '{0} <mrk mtype="protected">Ann Bell</mrk> {1}', '<bx id="3" rid="1"/>{0}<ex id="4" rid="1"/> <ph id="5">%</ph>{1}',
+    '{0} <ph id="1">&lt;img alt="<sub>{1}</sub>"/></ph>',
 )  # fmt: skip
 XLIFF_2_INLINE = (
     '<pc id="1">{0}</pc>{1}<ph id="2"/>', '<sc id="1"/>{0}<ec startRef="1"/> {1}',

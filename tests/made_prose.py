@@ -77,7 +77,8 @@ def rst_outline(text):
     ]
     kept = [re.sub(r"^\| (?!old \| new \|$).*[^\W\d_].*", "| line", line) for line in kept]
     links = re.findall(r"``[^`]+``|<[^<>\s]+>`_?|:\w+:`(?:call_me)?|`the place`_|\|name\||\[1\]_", text)
-    marks = [len(re.findall(r"(?<![\\*])\*\*(?!\*)", text)), len(re.findall(r"^\s*(?:-|\d\.) ", text, re.M))]
+    unescaped = re.sub(r"\\.", "x", text)
+    marks = [len(re.findall(r"(?<!\*)\*\*(?!\*)", unescaped)), len(re.findall(r"^\s*(?:-|\d\.) ", text, re.M))]
     return kept, Counter(links), marks
 
 

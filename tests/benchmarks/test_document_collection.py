@@ -14,6 +14,7 @@ from collect_documents import (
     KINDS,
     Candidate,
     candidates_in,
+    document_language,
     kind_of,
     path_language,
     read_packages,
@@ -51,6 +52,19 @@ def test_languages_follow_from_texts():
     assert text_language("Dies ist der Text, den alle lesen sollen. " * 9) is None
     assert text_language("これは読むべき文章です。漢字もたくさん含まれています。") is None
     assert text_language("one two") is None
+
+
+def test_a_catalogue_for_a_third_language_is_not_collected():
+    messages = "".join(f'msgid "This is message {number}."\nmsgstr ""\n\n' for number in range(30))
+    for code, language in (("de", None), ("zh_TW", "en"), ("en_GB", "en"), ("", "en")):
+        header = f'msgid ""\nmsgstr ""\n"Language: {code}\\n"\n\n'
+        assert document_language("po", "messages.po", (header + messages).encode()) == language
+        done = 'msgid "A color."\nmsgstr "A colour."\n'
+        expected = None if code == "en_GB" else language
+        assert document_language("po", "messages.po", (header + messages + done).encode()) == expected
+    xliff = b'<xliff><file target-language="fr"><source>' + b"This is what you have. " * 9 + b"</source></file></xliff>"
+    assert document_language("xliff", "a.xlf", xliff) is None
+    assert document_language("xliff", "a.xlf", xliff.replace(b'"fr"', b'"zh-CN"')) == "en"
 
 
 def test_documents_are_taken_from_all_packages_in_turn_and_once_each():

@@ -283,10 +283,36 @@ def test_the_outcome_of_each_document_is_counted(tmp_path):
     assert not documents.is_good(damaged)
     lines = documents.table([translated, refused, wrongly, crashed, damaged])
     assert lines[2:] == [
-        f"| markdown | 2 | 0 | 1 in 1 | 0 (0) | 0 | 0 | 2 | 100.0% | 0.0% | {translated.seconds:.1f} |",
-        "| json | 3 | 0 | 0 in 0 | 2 (1) | 1 | 0 | 0 | 0.0% | 0.0% | 0.0 |",
-        f"| all | 5 | 0 | 1 in 1 | 2 (1) | 1 | 0 | 2 | 100.0% | 0.0% | {translated.seconds:.1f} |",
+        f"| markdown | 2 | 0 | 1 in 1 | 0 (0) | 0 | 0 | 2 | 100.0% | 0.0% | 0 | {translated.seconds:.1f} |",
+        "| json | 3 | 0 | 0 in 0 | 2 (1) | 1 | 0 | 0 | 0.0% | 0.0% | 0 | 0.0 |",
+        f"| all | 5 | 0 | 1 in 1 | 2 (1) | 1 | 0 | 2 | 100.0% | 0.0% | 0 | {translated.seconds:.1f} |",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "has_word"),
+    [
+        ("Title", True), ("SYNOPSIS", True), ("[Top]", True), ("Open GtkCellArea", True), ("Type a key.", True),
+        ("是（x）", True), ("X", False), ("8268b7dc", False), ("sheet2.ods", False), ("GtkCellArea", False),
+        ("a = b", False), ("map(item)", False), ("--all", False), ("https://a.b/some/page", False),
+        ("{name} (%s)", False), ("1.6b1", False),
+    ],
+)  # fmt: skip
+def test_a_text_without_a_word_to_translate_is_a_code(text, has_word):
+    assert documents.has_word(text) is has_word
+
+
+def test_codes_are_counted_apart_and_words_that_are_copied_are_not_translated(tmp_path):
+    text = '{"a": "open it", "b": "TITLE", "c": "x2", "d": "X"}'
+    measurement, _ = measured(tmp_path, "json/a.json", text, Turned())
+    counts = measurement.units, measurement.translated, measurement.codes, measurement.copied
+    assert counts == (2, 1, 2, ["TITLE"])
+
+
+def test_a_catalogue_in_traditional_characters_is_translated_into_them(tmp_path):
+    translator = LawlessTranslator()
+    measurement, _ = measured(tmp_path, "po/a.po", PO.replace("Content", 'Language: zh_TW\\n"\n"Content'), translator)
+    assert (measurement.outcome, translator.languages) == ("translated", ("en", "zh-Hant"))
 
 
 def test_documents_are_chosen_by_format_number_and_size(tmp_path):

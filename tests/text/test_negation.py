@@ -8,7 +8,9 @@ from sixfold.text.negation import MAX_NEGATIONS, has_negation, is_negated, may_b
 @pytest.mark.parametrize(
     ("language", "text"),
     [
-        ("zh", "他没有去。"), ("zh", "我不知道。"), ("zh", "这不是我的。"), ("en", "He did not go."),
+        ("zh", "他没有去。"), ("zh", "我不知道。"), ("zh", "这不是我的。"), ("zh", "他没洗手。"),
+        ("zh", "桥尚未完工。"),
+        ("en", "He did not go."),
         ("en", "I don't know."), ("en", "There is no bread."), ("en", "I have never seen it."), ("en", "I'm not sure"),
     ],
 )  # fmt: skip
@@ -21,7 +23,7 @@ def test_plain_negations_are_found(language, text):
     ("language", "text"),
     [
         ("zh", "你是不是病了"), ("zh", "非常好，不过很贵。"), ("zh", "我们不得不走。"), ("zh", "有没有面包？"),
-        ("zh", "未来"),
+        ("zh", "未来"), ("zh", "洪水淹没了村子。"), ("zh", "他没错。"),
         ("en", "Why don't you come?"), ("en", "Isn't it nice?"), ("en", "He can't help laughing."), ("en", "no doubt"),
         ("en", "Not only that."), ("en", "It is a knot."),
     ],
@@ -57,3 +59,4 @@ def test_each_negation_is_taken_out_in_a_text_of_its_own(language, text, without
 def test_few_negations_of_a_long_text_are_taken_out():
     assert len(without_negations("我不去。" * 1000, "zh")) == MAX_NEGATIONS
     assert not has_negation("未来非常好，不过很远。", "zh")
+    assert not has_negation("洪水吞没了村子。", "zh")

@@ -47,6 +47,13 @@ def parts(text):
         ("用{name}打开~/a.txt里的`x`", "{name}|~/a.txt|`x`"),
         ("run emacs -nw, kill -HUP", "-nw|-HUP"),
         ("用法：-i 文件，“-o”和用-v运行", "-i|-o|-v"),
+        ("pass the -lelf and -ldwarf flags, '-us' or \"-name\"", "-lelf|-ldwarf|-us|-name"),
+        ("运行选项\"-name\"，L\"-m\"", "-name|-m"),
+        ("ssh-keygen -lf, apt-get and -y", "-lf|-y"),
+        ("libc.so, *.orig.tar.gz, lib64/ld.so, ./boot/a.cfg", "libc.so|*.orig.tar.gz|lib64/ld.so|./boot/a.cfg"),
+        ("It is in ../data. Or ./..., ../../a.c, ~/.b.", "../data|./...|../../a.c|~/.b"),
+        ("theming./boot/grub/a.cfg is new", "theming./boot/grub/a.cfg"),
+        ("kubernetes.io/app.name, a.b/c.d", "kubernetes.io/app.name|a.b/c.d"),
     ],
 )  # fmt: skip
 def test_what_must_be_copied_is_found(text, expected):
@@ -59,6 +66,9 @@ def test_what_must_be_copied_is_found(text, expected):
         "He has 100% of it, 50 % more.", "It costs $5 and $10.", "5 < 6 and 7 > 3", "and/or, either/or", "well-known",
         "C# and F# are languages", "The U.S. and e.g. others", "12.5 and 1,024", "R&D; AT&T", "-Yes", "iPhone", "a - b",
         "price: $5 to $6", "at 5 p.m. on 3.5.", "{", "}", "%", "他说：50%的人。", "Q&A",
+        "Western-style and -quality hotels", "oil-rich, -dependent and -exporting states", "a 'top 10'-type list",
+        '"Perry"-class frigates', 'the (or "Armed"-SS) ones', "Jack-o'-lantern", '"Is it?"-like', '"Plan"-B',
+        "He started...so did I.", "12 hab./sq.mi or people/sq.km", "hard to swallow -but cheap", '"Société"-type',
     ],
 )  # fmt: skip
 def test_prose_is_left_alone(text):

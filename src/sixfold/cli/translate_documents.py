@@ -104,5 +104,6 @@ def report_values(path: Path, output: Path | None, report: Report) -> dict[str, 
     return {
         "file": display_name(path), "output": None if output is None else str(output), "texts": report.units,
         "translated": report.translated, "untranslated": report.untranslated,
+        "copied": len(report.copied),
         "warnings": [{"location": location, **notice._asdict()} for location, notice in report.notices],
     }  # fmt: skip

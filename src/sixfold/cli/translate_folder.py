@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 import typer
 
-from sixfold import files, modelfile
+from sixfold import files
 from sixfold.cli.translate_documents import (
     UNTRANSLATED_STATUS,
     check_document_options,
@@ -27,6 +27,7 @@ from sixfold.errors import ConfigError, DataError, RequestError, SixfoldError
 from sixfold.text.encodings import SAMPLE_BYTES, check_utf8
 from sixfold.translation.documents.formats import FORMATS, REFUSED, check_options, format_of
 from sixfold.translation.documents.steps import Report
+from sixfold.translation.loading import checksum_of
 from sixfold.translation.translator import Progress, Translator
 
 TEXT_SUFFIXES = (".txt", ".text")
@@ -142,7 +143,7 @@ def can_translate(path: Path) -> bool:
 
 def folder_settings(options: CommandOptions) -> dict[str, Any]:
     """Return what decides the translations, so that a later run goes on with the same or is refused."""
-    checksums = [modelfile.load(model, verify=False).checksum for model in options.models]
+    checksums = [checksum_of(model) for model in options.models]
     document = options.document
     settings = {
         "models": checksums, **options.request.settings(), "compute": options.compute,

@@ -54,7 +54,7 @@ _TIME = (
 _IDIOMS = (
     "千里|万里|千万(?=[别不要注记小得莫勿当请])|万一(?![千百])|五一|十一(?=长假|黄金周|假期)|双十一|三七|一一|九一一|"
     "百分百|百万富翁|千万富翁|亿万富[翁豪]|万万|千千万万|成千上万|千百[年万次]|七七八八|三三两两|四四方方|十万火急|一百八十度(?=的?大?转)|四季|四邻|四周|四处|四面|四方|四肢|"
-    "五官|三角|十分(?!之|钟)|十足|十字|万分|万事|万物|百货|百姓|百科|三明治|二手|三维|二维|千千|百八十|万千|四六级|三百六十行|三八|二百五|"
+    "腊八|五官|三角|十分(?!之|钟)|十足|十字|万分|万事|万物|百货|百姓|百科|三明治|二手|千千|百八十|万千|四六级|三百六十行|三八|二百五|"
     "十有八九|十之八九|八九不离十|一五一十|十万个为什么|大年三十|四舍五入|五十步笑百步|十二生肖|七十士|十四行|"
     "十二面体|二十面体|十六进制|八进制|二进制|十进制|五五开|九九|三十而立|半斤八两"
 )
@@ -78,11 +78,12 @@ _CHINESE = re.compile(
     rf"|(?P<vague>{'|'.join(sorted(_VAGUE_WORDS, key=len, reverse=True))})"
 )
 _UNITS = "|".join(map(re.escape, sorted(CHINESE_UNITS, key=len, reverse=True)))
+_MORE_DECADES = rf"(?:(?: ?年代)?[初中末后]?[和与及至到、-] ?{_SHORT_NUMBER})*"
 _AFTER = re.compile(
     rf" ?(?:(?:又(?P<whole>{_NUMBER}))?分之(?P<numerator>{_NUMBER})"
-    rf"|(?P<century>世纪)(?: ?(?P<decade>{_SHORT_NUMBER}) ?年代)?"
-    r"|(?P<years>年代|后(?![,。的来面退边者续续]))"
-    r"|(?P<month>月)(?!季|饼|亮|球|光|度|底薪)|(?P<day>日(?![元圆内后游间]|之内)|号(?![桌楼线门房院车机]))"
+    rf"|(?P<century>世纪)(?: ?(?P<decades>{_SHORT_NUMBER}{_MORE_DECADES}) ?年代)?"
+    rf"|(?P<years>{_MORE_DECADES} ?年代|后(?![,。的来面退边者续续]))"
+    r"|(?P<month>月)(?!季|饼|亮|球|光|度|底薪)|(?P<rank>年级|楼(?![梯房宇道盘市价]))|(?P<day>日(?![元圆内后游间]|之内)|号(?![桌楼线门房院车机]))"
     r"|(?P<tenths>成(?![为了立功员长就本绩果交年分])|折(?!叠|磨|断|腾|扣))(?P<more_tenths>[半五])?"
     rf"|[块元](?!一[^毛角，。、；！？])零?(?P<jiao>[{_ONE_TO_NINE}\d]{{1,2}}|[{_ONE_TO_NINE}\d][毛角](?:[{_ONE_TO_NINE}\d]分?)?)[毛角]?(?![{_NUMERAL}\d边])"
     r"|(?P<small>[毛角](?!度|色|落|巾|衣|病|泽))|(?P<piece>块(?!钱))"
@@ -123,6 +124,8 @@ def chinese_quantities(text: str) -> list[Quantity]:
             quantities.append(Quantity("number", (0.5,), match.span(), LIKELY, unit, False))
         elif match["vague"]:
             quantities.append(Quantity("number", _VAGUE_WORDS[match["vague"]], match.span(), LOOSE))
+            if match["vague"] in ("中午", "午夜", "半夜"):
+                quantities.append(Quantity("time", (0,), match.span(), LOOSE))
         else:
             numbers = list(_number(text, match))
             if _EITHER.search(match["number"]):
@@ -159,7 +162,7 @@ def _number(text: str, match: re.Match[str]) -> Iterator[Quantity]:
     number, before = match["number"], (match["before"] or "").strip()
     start, end = match.span()
     is_kilo = number[-1] == "千" and text[end : end + 1] in tuple(_KILO)
-    if is_kilo and number[-2:-1] in tuple("0123456789万亿"):  # 5千米 and 2250万千瓦
+    if is_kilo and number[-2:-1] in tuple("0123456789万亿多余几来"):  # 5千米 and 2250万千瓦
         number, end, is_kilo = number[:-1], end - 1, False
     values = chinese_values(number)
     if not values:
@@ -209,23 +212,28 @@ def _number_with_unit(
     if after["numerator"]:
         yield from _fraction(values, after, span)
     elif after["century"]:
-        decade = int((chinese_values(after["decade"]) or (0,))[0]) if after["decade"] else 0
         century = (value - 1) * 100
-        if after["decade"]:
-            yield Quantity("year", (century + decade, decade), span, SURE)
+        if after["decades"]:
+            decades = _all_values(after["decades"])
+            yield from (Quantity("year", (century + decade,), span, SURE) for decade in decades)
         else:
             yield Quantity("ordinal", (value, century), span, weight)
     elif after["years"]:
-        years = (value, 1900 + value, 2000 + value) if value < 100 else values
-        yield Quantity("year", years, span, PAIRED if number.isascii() else LOOSE)
+        weight = PAIRED if number.isascii() else LOOSE
+        for decade in [*values[:2], *_all_values(after["years"])]:
+            years = (decade, 1900 + decade, 2000 + decade) if decade < 100 else values
+            yield Quantity("year", years, span, weight)
     elif after["month"]:
         if not 1 <= value <= 12:
             yield Quantity("number", values, span, weight)
         else:
             yield Quantity("month", (value,), span, PAIRED)
             yield Quantity("number", (value,), span, LOOSE)
+    elif after["rank"]:
+        yield Quantity("ordinal", values, span, max(weight, LIKELY))
     elif after["day"]:
-        yield from day_of_month(value, span)
+        is_span = after["day"] == "日" and text[span[0] - 1 : span[0]] != "月"  # three days, or the third
+        yield from day_of_month(value, span, weight, "day" if is_span else "")
     elif after["tenths"]:
         percent = values[-1] if values[-1] > 10 else 10 * value + (5 if after["more_tenths"] else 0)
         tenths = (percent, 100 - percent, rounded(percent / 100), value)
@@ -251,6 +259,11 @@ def _number_with_unit(
             values = (*values, 2 * value)
         is_counted = value > 1 and not is_vague and "几" not in number
         yield Quantity("number", values, span, max(weight, PAIRED) if is_counted else weight, sign)
+
+
+def _all_values(decades: str) -> list[float]:
+    """Return the values of all numbers of a text such as 七八十年代和90."""
+    return [value for match in re.finditer(_SHORT_NUMBER, decades) for value in chinese_values(match[0])[:2]]
 
 
 def _fraction(values: tuple[float, ...], after: re.Match[str], span: tuple[int, int]) -> Iterator[Quantity]:
@@ -282,7 +295,8 @@ def _measured(
             return
         if number.isascii() and len(number) == 2 and (value >= 50 or number[0] == "0"):
             century = 1900 if value >= 30 else 2000
-            yield Quantity("year", (value, century + value), span, SURE if _YEAR.match(text, after.start()) else PAIRED)
+            weight = SURE if _YEAR.match(text, after.start()) else PAIRED
+            yield Quantity("year", (value, century + value), span, weight, unit)
             return
     if after["half"] or "半" in after["unit"]:
         yield Quantity("number", (value + 0.5,), span, PAIRED, unit)
@@ -296,6 +310,9 @@ def _measured(
         return
     if is_currency(unit) or unit == PERCENT or value > 1:
         weight = weight if is_vague or "几" in number else max(weight, PAIRED)
+    if after["unit"] == "元" and number in tuple(_ONE_TO_NINE):  # 三元 may be ternary
+        yield Quantity("number", values, span, weight, "money", has_own_unit=False)
+        return
     yield Quantity("number", values, span, weight, unit, has_own_unit="点" not in after["unit"])
 
 
@@ -330,7 +347,8 @@ def chinese_values(number: str) -> tuple[float, ...]:
     if all(token in _DIGIT_VALUES for token in tokens):
         digits = [_DIGIT_VALUES[token] for token in tokens]
         joined = float("".join(map(str, digits)))
-        return (joined,) if len(digits) != 2 else (*map(float, digits), joined)
+        is_either = len(digits) == 2 and 0 < digits[1] - digits[0] <= 2  # 三四, 三五
+        return (*map(float, digits), joined) if is_either else (joined,)
     for index in range(len(tokens) - 1):  # 三四百, 十五六
         first, second = tokens[index], tokens[index + 1]
         if first in _DIGIT_VALUES and second in _DIGIT_VALUES and "零" not in (first, second) and "点" not in tokens:

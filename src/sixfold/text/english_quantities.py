@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from sixfold.text.english_numbers import ONE, SCALE, SCALES, WORD_SCALE, WORD_VALUES, read_number
 from sixfold.text.quantities import (
     DIGITS,
     LIKELY,
@@ -24,22 +25,13 @@ from sixfold.text.quantities import (
 )  # fmt: skip
 from sixfold.text.units import ENGLISH_UNITS, MEASURES, PERCENT, SIGNS, is_currency
 
-_ONES = [
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
-]  # fmt: skip
-_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-_VALUES = {word: value for value, word in enumerate(_ONES)} | {word: 10 * at for at, word in enumerate(_TENS, 2)}
-_SCALES = {
-    "dozen": 12, "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12,
-    "mn": 10**6, "mln": 10**6, "bn": 10**9, "tn": 10**12, "lakh": 10**5, "crore": 10**7,
-}  # fmt: skip
 _ORDINALS = {
     "first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9,
-    **{f"{word}th": value for word, value in _VALUES.items() if 10 <= value < 20 and word != "twelve"},
-    "twelfth": 12, "half": 2, "halve": 2, "quarter": 4,
-    **{f"{word[:-1]}ieth": value for word, value in _VALUES.items() if value >= 20},
-    **{f"{word}th": scale for word, scale in _SCALES.items() if scale in (100, 1000, 10**6, 10**9)},
+    **{f"{word}th": value for word, value in WORD_VALUES.items() if 10 <= value < 20 and word != "twelve"},
+    "twelfth": 12, "firstly": 1, "secondly": 2, "thirdly": 3, "fourthly": 4, "fifthly": 5,
+    "half": 2, "halve": 2, "quarter": 4,
+    **{f"{word[:-1]}ieth": value for word, value in WORD_VALUES.items() if value >= 20},
+    **{f"{word}th": scale for word, scale in SCALES.items() if scale in (100, 1000, 10**6, 10**9)},
 }  # fmt: skip
 _MONTHS = [
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
@@ -59,36 +51,36 @@ _VAGUE_WORDS = {
     "millions": (10**6, 100 * 10**4, 10**7), "billions": (10**9, 10**8), "teens": (10, 13), "teenage": (10, 13),
     "teenager": (10, 13), "teenagers": (10, 13), "twenties": (20, 1920), "thirties": (30, 1930), "forties": (40, 1940),
     "fifties": (50, 1950), "sixties": (60, 1960), "seventies": (70, 1970), "eighties": (80, 1980),
-    "nineties": (90, 1990), "weekend": (6, 7), "weekends": (6, 7), "secondary": (2,), "secondly": (2,), "firstly": (1,),
-    "primary": (1,), "thirdly": (3,), "fourthly": (4,), "sole": (1,), "decade": (10, 1),
-    "century": (100, 1), "week": (7, 1), "triangle": (3,), "bilateral": (2,), "trilateral": (3,),
+    "nineties": (90, 1990), "weekend": (6, 7), "weekends": (6, 7), "secondary": (2,),
+    "primary": (1,), "sole": (1,), "decade": (10, 1), "decades": (10,),
+    "century": (100, 1), "centuries": (100,), "week": (7, 1), "triangle": (3,), "bilateral": (2,), "trilateral": (3,),
 }  # fmt: skip
+_VAGUE_UNITS = dict.fromkeys(("decade", "decades", "century", "centuries", "centenary", "bicentennial"), "year")
 
-_ONE = "|".join(sorted(_VALUES, key=len, reverse=True))
-_SCALE = "|".join(_SCALES)
-_WORD_SCALE = "|".join(name for name in _SCALES if len(name) > 3)
 _ORDINAL = "|".join(sorted(_ORDINALS, key=len, reverse=True))
 # The beginning of a number, or an ordinal.
 _START = (
-    rf"(?:{DIGITS}|\b(?:half[ -](?:an? )?|(?:a )?quarter (?:of )?an? |an? )(?=(?:{_SCALE})\b)"
-    rf"|\b(?:{_ONE}|{_WORD_SCALE})s?\b"
+    rf"(?:{DIGITS}|\b(?:half[ -](?:an? )?|(?:a )?quarter (?:of )?an? |an? )(?=(?:{SCALE})\b)"
+    rf"|\b(?:{ONE}|{WORD_SCALE})s?\b"
     rf"|\b(?:an? |one[ -])(?:{_ORDINAL})\b|\b(?:{_ORDINAL})\b)"
 )
 _HALF_OF_DAY = r"(?P<half> ?[ap]\.?m\b\.?)"
 _ENGLISH = re.compile(
     r"(?P<skip>(?<=first |third |ourth )quarters?\b|(?<=second )quarters?\b"
+    r"|\ba(?= (?:few|lot|little|bit|number|series|variety)\b)"
     r"|\b(?:no one|one another|one(?:self|'s)|each one|one by one|24/7|nine to five)\b)"
     rf"|\b(?P<weekday>{'|'.join(_WEEKDAYS)})s?\b"
     rf"|\b(?P<month>{'|'.join(name for name in _MONTHS if name not in ('March', 'May'))}"
     r"|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b(?=\.? \d)|(?:Jan|Feb|Aug|Sept?|Oct|Nov|Dec)\.(?= )"
     r"|(?<=\d )(?:March|May)|(?<=th )(?:March|May)|(?<=st )(?:March|May)|(?<=nd )(?:March|May)|(?<=rd )(?:March|May)"
+    r"|(?<=mid-)(?:March|May)"
     r"|(?<=[a-z] )(?:March|May)(?!\s[a-z]*\s(?:[Tt]he|on)\b)|(?:March|May)(?=,? (?:\d|and|to|or)))\b"
     r"|(?P<date>(?<![\d./-])(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[/.]\d{1,2}[/.]\d{4})(?![\d./-]))"
     rf"|(?<![\d.:/])(?P<hour>\d{{1,2}})(?::(?P<minute>\d\d)(?![\d:%]){_HALF_OF_DAY}?"
     r"|\.(?P<point_minute>\d\d)(?P<point_half> ?[ap]\.?m\b| in the (?:morning|afternoon|evening)))"
     r"|(?<![\d.,])(?P<utc>\d{4})(?= (?:UTC|GMT|hours)\b)"
-    rf"|\b(?P<past>half|(?:a )?quarter|five|ten|(?:twenty|thirty|forty|fifty)(?:[ -]{_ONE})?|[1-5]?\d)(?: minutes?)?"
-    rf" (?P<way>past|to(?<=minutes to)|to(?<=quarter to)) (?P<past_hour>{_ONE}|\d\d?)\b"
+    rf"|\b(?P<past>half|(?:a )?quarter|five|ten|(?:twenty|thirty|forty|fifty)(?:[ -]{ONE})?|[1-5]?\d)(?: minutes?)?"
+    rf" (?P<way>past|to(?<=minutes to)|to(?<=quarter to)|before(?<=quarter before)) (?P<past_hour>{ONE}|\d\d?)\b"
     r"|(?P<ratio>(?<![\d./,])\d{1,4}/\d{1,4}(?![\d/]|[.,]\d))"
     r"|(?<![A-Za-z\d'])(?P<decade>(?:\d\d)?\d0|'\d0)'?s\b"
     rf"|(?P<sign>(?:{'|'.join(map(re.escape, sorted(SIGNS, key=len, reverse=True)))}) ?)?(?P<number>{_START})"
@@ -100,35 +92,37 @@ _ENGLISH = re.compile(
 _UNITS = "|".join(re.escape(word) for word in sorted(ENGLISH_UNITS, key=len, reverse=True))
 _AFTER = re.compile(
     r"(?P<clock>(?: o'clock)?(?: in the (?:early )?(?P<part>morning|afternoon|evening)| at (?P<night>night)"
-    rf"|{_HALF_OF_DAY}|(?<=o'clock)))"
+    rf"|{_HALF_OF_DAY}|(?<=o'clock)| (?P<tonight>tonight)"
+    r"| (?:tomorrow|yesterday|this) (?P<day_part>morning|afternoon|evening)))"
     r"|(?P<scale>k|m|b)\b(?!/)"
     r"|[ -]?(?P<century>centur(?:y|ies))\b|[ -]?(?P<decades>decades?)\b"
     r"|(?: |-)?(?:(?:full|whole|more|consecutive|straight|solid|short|long|square(?= inch)) )?"
-    rf"(?P<unit>{_UNITS})(?![A-Za-z\d])",
+    rf"(?!won (?:an?|the|his|her|its|their|by|more)\b)(?P<unit>{_UNITS})(?![A-Za-z\d])",
     re.IGNORECASE,
 )
 _OF_UNITS = re.compile(rf" of (?P<unit>{_UNITS})(?![A-Za-z\d])", re.IGNORECASE)
 _TENS_OF = re.compile(r"\b(tens|dozens|scores|hundreds) of \Z", re.IGNORECASE)
-_TOKEN = re.compile(
-    r"[ -]and[ -](?:a|one)[ -](?P<share>half|third|quarter)\b"
-    rf"|(?P<joint>[ -]?|[ -]and[ -])(?:(?P<digits>{DIGITS})|(?P<word>{_ONE})\b|(?P<scale>{_SCALE})s?\b"
-    r"|(?P<article>half(?: an?)?|(?:a )?quarter (?:of )?an?|an?)(?=[ -]))"
-    r"|[ -]point(?P<places>(?: (?:zero|oh|one|two|three|four|five|six|seven|eight|nine)\b)++)",
-    re.IGNORECASE,
-)
 _MONTH = "|".join(f"{name}|{name[:3]}\\.?" for name in _MONTHS)
 _MONTH_BEFORE = re.compile(rf"\b(?:{_MONTH}|Sept\.?) (?:the )?\Z")
 _MONTH_AFTER = re.compile(rf" (?:of )?(?:{_MONTH}|Sept)(?![A-Za-z])")
 _RANKED = re.compile(
     r"\b(?:number|no\.|step|day|chapter|page|level|round|game|class|grade|season|episode|part|week|phase|stage|lesson|"
-    r"article|section|platform|gate|line|type|category|verse|act|scene|volume|unit|room|floor|track|version) \Z",
+    r"article|section|platform|gate|line|type|category|verse|act|scene|volume|unit|room|floor|track|version|"
+    r"region|district|zone|disc|route|highway|figure|table|question|rule|clause|paragraph|appendix|terminal)s? \Z",
     re.IGNORECASE,
 )
 _AT = re.compile(r"\b(?:at|by|until|till|before|after|around|about|since|from) \Z", re.IGNORECASE)
-_MINUTES = re.compile(rf"[:-]\d|[ -](?:{_ONE}|to|past|and|or)\b|\.\d", re.IGNORECASE)
+_MINUTES = re.compile(rf"[:-]\d|[ -](?:{ONE}|to|past|and|or)\b|\.\d", re.IGNORECASE)
 _AFTER_NUMBER = re.compile(rf"(?P<suffix>st|nd|rd|th)\b|[ -]?(?P<ordinal>{_ORDINAL})(?P<plural>s?)\b", re.IGNORECASE)
+# What stands before and after a year of one to three digits: "in 629,", "year 742", "(618)", "48 BC", "AD 1".
+_BEFORE_YEAR = re.compile(
+    r"(?:\b(?:AD|A\.D\.|BC|year|circa|c\.) ?|\b(?P<preposition>in|by|since|until|from) |(?P<bracket>\())\Z", re.I
+)
+_AFTER_YEAR = re.compile(r"-?\d* (?:BCE?|CE|AD|B\.C|A\.D)\b")
 _SHARE_OF = re.compile(r" (?:in|out of) (?:every )?(?=\w)", re.IGNORECASE)
-_SHARES = {"half": 1 / 2, "third": 1 / 3, "quarter": 1 / 4}
+_BOTH = re.compile(  # not "both A and B"
+    r"both\b(?! (?!(?:of|were|are|have|had|\w+s)\b)(?:[^ ,.;]+ ){1,5}and\b)", re.IGNORECASE
+)
 
 
 def english_quantities(text: str) -> list[Quantity]:
@@ -161,12 +155,14 @@ def english_quantities(text: str) -> list[Quantity]:
             quantities += read
         elif match["vague"]:
             values = _VAGUE_WORDS[match["vague"].lower()]
-            weight = LIKELY if match["vague"].lower() in ("both", "twice") else LOOSE
-            quantities.append(Quantity("number", tuple(map(float, values)), match.span(), weight))
+            is_likely = match["vague"].lower() == "twice" or _BOTH.match(text, match.start())
+            weight = LIKELY if is_likely else LOOSE
+            unit = _vague_unit(text, match)
+            quantities.append(Quantity("number", tuple(map(float, values)), match.span(), weight, unit))
         elif match["roman"]:
             quantities += _roman(match)
         elif match["noon"]:
-            quantities.append(Quantity("time", (0,), match.span(), LOOSE))
+            quantities.append(Quantity("time", (0,), match.span(), LIKELY))
             quantities.append(Quantity("number", (12, 0), match.span(), LOOSE))
     return shared_units(quantities, text)
 
@@ -174,6 +170,14 @@ def english_quantities(text: str) -> list[Quantity]:
 def _index(word: str, names: list[str]) -> int:
     """Return the place, from 1, of a name in a list by its first three letters."""
     return next(at for at, name in enumerate(names, 1) if name[:3].lower() == word[:3].lower())
+
+
+def _vague_unit(text: str, match: re.Match[str]) -> str:
+    """Return the unit that a vague amount is measured in: "a day" is one day, and a decade is ten years."""
+    word = match["vague"].lower()
+    after = _AFTER.match(text, match.end()) if word in ("a", "an") else None
+    unit = ENGLISH_UNITS[after["unit"].lower()] if after is not None and after["unit"] else ""
+    return unit if unit in MEASURES and len(unit) > 1 else _VAGUE_UNITS.get(word, "")
 
 
 def _month(match: re.Match[str]) -> Iterator[Quantity]:
@@ -200,8 +204,8 @@ def _roman(match: re.Match[str]) -> Iterator[Quantity]:
 def _past(text: str, match: re.Match[str]) -> Iterator[Quantity]:
     """Yield half past three, a quarter to five or ten past six."""
     word = match["past"].lower()
-    minutes = 30 if word == "half" else 15 if "quarter" in word else int(_read_number(word, 0)[0])
-    hour = int(_read_number(match["past_hour"], 0)[0])
+    minutes = 30 if word == "half" else 15 if "quarter" in word else int(read_number(word, 0)[0])
+    hour = int(read_number(match["past_hour"], 0)[0])
     after = _AFTER.match(text, match.end())
     half = _half_of_clock(after) if after and after["clock"] else ""
     if match["way"].lower() == "past":
@@ -211,14 +215,16 @@ def _past(text: str, match: re.Match[str]) -> Iterator[Quantity]:
 
 
 def _half_of_clock(after: re.Match[str]) -> str:
-    part = (after["part"] or "").lower()
+    part = (after["part"] or after["day_part"] or "").lower()
+    if after["tonight"]:
+        return "pm"
     return "am" if part == "morning" else "pm" if part else _half(after["half"] or "")
 
 
 def _decade(match: re.Match[str]) -> Quantity:
     """Return the 1970s or the '70s as the years that the decade may start with."""
     year = int(match["decade"].lstrip("'"))
-    years = (year, year % 100) if year >= 100 else (year, 1900 + year, 2000 + year)
+    years = (year,) if year >= 100 else (year, 1900 + year, 2000 + year, 1800 + year)
     return Quantity("year", tuple(map(float, years)), match.span())
 
 
@@ -226,7 +232,7 @@ def _number(text: str, match: re.Match[str]) -> Iterator[Quantity]:
     """Yield the number that begins where a pattern matched, with its unit."""
     sign = SIGNS.get((match["sign"] or "").strip().upper(), "")
     first = match.start("number")
-    value, end, is_word = _read_number(text, first)
+    value, end, is_word = read_number(text, first)
     if end > first and (text[end - 1] == "s" or text[first:end].lower() in ("a dozen", "dozen")):  # dozens, thousands
         yield from _vague_amount(text, match.start(), value, end)
         return
@@ -253,7 +259,7 @@ def _number(text: str, match: re.Match[str]) -> Iterator[Quantity]:
             return
     share_of = _SHARE_OF.match(text, end) if value < 100 else None
     if share_of is not None and not is_ordinal:
-        whole, whole_end, _ = _read_number(text, share_of.end())
+        whole, whole_end, _ = read_number(text, share_of.end())
         if value < whole <= 100:  # one in ten
             yield Quantity("fraction", (rounded(value / whole),), (start, whole_end), LIKELY)
             yield from (Quantity("number", (part,), (start, whole_end), LOOSE) for part in (value, whole))
@@ -273,6 +279,10 @@ def _number(text: str, match: re.Match[str]) -> Iterator[Quantity]:
         values = (value, rounded(1 / value)) if is_ordinal and value else digit_values(text[first:end], value)
         unit = ENGLISH_UNITS[after["unit"].lower()] if after is not None and after["unit"] else ""
         unit = unit if unit in MEASURES and MEASURES[unit][0] == "duration" else ""
+        if text[first:end].lower().endswith("dozen"):
+            values = (*values, value / 12 * 10)  # 二十多 for two dozen
+        if not unit and not is_ordinal and _is_short_year(text, start, end):
+            unit = "year"
         yield Quantity("ordinal" if is_ordinal else "number", values, (start, end), weight, sign or unit)
         return
     yield from _with_unit(value, (start, after.end()), weight, sign, after, is_ordinal)
@@ -290,6 +300,20 @@ def _vague_amount(text: str, start: int, value: float, end: int) -> Iterator[Qua
         yield Quantity("number", (value, 10.0), (start, measured.end()), LIKELY, unit)
 
 
+def _is_short_year(text: str, start: int, end: int) -> bool:
+    """Return whether digits are a year by what stands beside them: in 629, (618), 48 BC."""
+    if not text[start:end].isdecimal() or end - start > 4:
+        return False
+    if _AFTER_YEAR.match(text, end):
+        return True
+    before = _BEFORE_YEAR.search(text, max(0, start - 10), start)
+    if before is None:
+        return False
+    if before["bracket"]:
+        return end - start in (2, 3) and text[end : end + 1] in (")", "-")
+    return not before["preposition"] or (end - start == 3 and text[end : end + 1] in (",", ".", ";", ")"))
+
+
 def _is_hour(text: str, start: int, end: int) -> bool:
     """Return whether a small number may be an hour, as in "at three"."""
     return bool(_AT.search(text, max(0, start - 9), start)) and not _MINUTES.match(text, end)
@@ -304,12 +328,15 @@ def _with_unit(
     elif after["scale"]:
         scale = {"k": 1e3, "m": 1e6, "b": 1e9}[after["scale"].lower()]
         scaled = rounded(value * scale)
-        yield Quantity("number", (scaled,) if sign else (scaled, value), span, weight, sign)
+        if after["scale"] == "m" and not sign and value >= 10:  # metres, or millions
+            yield Quantity("number", (value, scaled), span, weight, "m")
+        else:
+            yield Quantity("number", (scaled,) if sign else (scaled, value), span, weight, sign)
     elif after["century"]:
         values = (value, (value - 1) * 100) if is_ordinal else (value * 100, value)
-        yield Quantity("ordinal" if is_ordinal else "number", values, span, weight)
+        yield Quantity("ordinal" if is_ordinal else "number", values, span, weight, "" if is_ordinal else "year")
     elif after["decades"]:
-        yield Quantity("number", (value * 10, value), span, weight)
+        yield Quantity("number", (value * 10, value), span, weight, "year")
     else:
         unit = ENGLISH_UNITS[after["unit"].lower()]
         if is_currency(unit) or unit == PERCENT:
@@ -328,73 +355,3 @@ def _weight(text: str, start: int, end: int, value: float, is_ordinal: bool) -> 
     if is_ordinal:
         return LOOSE if value <= 1 else LIKELY if value <= 12 else PAIRED
     return LOOSE if value <= 1 else PAIRED
-
-
-def _read_number(text: str, position: int) -> tuple[float, int, bool]:
-    """Return the value of the number at a position, its end, and whether it is written in words.
-
-    "two hundred and five" is one number; "two hundred and three hundred" has two.
-    """
-    parts: list[float] = []
-    last = ""  # the kind of the last word: digits, ones, tens, scale or share
-    while token := _TOKEN.match(text, position):
-        joint = token["joint"] or ""
-        if token["share"]:
-            if last not in ("digits", "ones", "tens"):
-                break
-            parts.append(_SHARES[token["share"].lower()])
-            kind = "share"
-        elif token["places"]:
-            if last not in ("ones", "tens"):
-                break
-            digits = "".join(str(_VALUES.get(word, 0)) for word in token["places"].lower().split())
-            parts.append(float(f"0.{digits}"))
-            kind = "share"
-        elif token["scale"]:
-            scale = _SCALES[token["scale"].lower()]
-            if "and" in joint or (last == "scale" and parts[-1] >= scale):
-                break
-            _multiply(parts, scale)
-            kind = "scale"
-        elif token["article"]:
-            if parts:
-                break
-            article = token["article"].lower()
-            parts.append(0.5 if "half" in article else 0.25 if "quarter" in article else 1.0)
-            kind = "ones"
-        else:
-            value = float((token["digits"] or "").replace(",", "") or _VALUES[token["word"].lower()])
-            kind = "digits" if token["digits"] else "tens" if value >= 20 else "ones"
-            is_year = last in ("ones", "tens") and joint in (" ", "-") and 13 <= parts[0] <= 20 <= 2 * value
-            if _continues(parts, last, value, kind, joint) and not _begins_another(text, token.end(), parts[-1]):
-                parts.append(value)
-            elif is_year and kind != "digits":
-                parts = [parts[0] * 100 + value]  # nineteen ninety-eight
-            elif parts:
-                break
-            else:
-                parts = [value]
-        last, position = kind, token.end()
-    return rounded(sum(parts)), position, last not in ("", "digits")
-
-
-def _continues(parts: list[float], last: str, value: float, kind: str, joint: str) -> bool:
-    """Return whether a word or digits add to the number before them, as in "two hundred and five" or "forty-two"."""
-    if last == "scale":
-        return value < parts[-1]
-    return last == "tens" and kind == "ones" and 0 < value < 10 and "and" not in joint
-
-
-def _multiply(parts: list[float], scale: float) -> None:
-    """Multiply the last parts that are smaller than a scale by it: [100, 25] and thousand give [125000]."""
-    below = 0.0
-    while parts and parts[-1] < scale:
-        below += parts.pop()
-    parts.append((below or 1.0) * scale)
-
-
-def _begins_another(text: str, position: int, before: float) -> bool:
-    """Return whether what follows a word is a scale that begins another number, as in "one hundred and two hundred"."""
-    token = _TOKEN.match(text, position)
-    scale = _SCALES[token["scale"].lower()] if token and token["scale"] else 0
-    return scale == 100 if before < 1000 else before < 1000 * scale >= 10**6

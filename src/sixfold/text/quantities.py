@@ -29,9 +29,14 @@ _PLAIN = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if code != 0xFF0
     )
     for char in chars
 } | dict(zip(
-    map(ord, "萬億兩點個塊鎊週禮時鐘餘幾數歲號紀員圓買貳贰叁肆伍陸柒捌玖拾佰仟壹○畝區這顆噸陽華"),
-    "万亿两点个块镑周礼时钟余几数岁号纪员元买二二三四五六七八九十百千一〇亩区这颗吨阳华", strict=True,
+    map(ord, "萬億兩點個塊鎊週禮時鐘餘幾數歲號紀員圓買○畝區這顆噸陽華級樓"),
+    "万亿两点个块镑周礼时钟余几数岁号纪员元买〇亩区这颗吨阳华级楼", strict=True,
 ))  # fmt: skip
+
+
+# The numerals of cheques. Alone, most of them are parts of words: 大陸, 退伍, 收拾.
+_FORMAL = str.maketrans("壹贰貳叁參肆伍陆陸柒捌玖拾佰仟", "一二二三三四五六六七八九十百千")
+_FORMAL_NUMERAL = re.compile("[壹贰貳叁參肆伍陆陸柒捌玖拾佰仟萬万億亿零]{2,}|[壹贰貳叁肆伍柒捌玖](?=[元圆])")
 
 
 class Quantity(NamedTuple):
@@ -52,6 +57,8 @@ class Quantity(NamedTuple):
     @property
     def sort(self) -> tuple[str, str]:
         """The kind and what is measured; quantities of one sort may stand in each other's place."""
+        if self.kind == "ordinal" and self.unit == "year":  # "the third year of Jianwu" is 建武三年
+            return "number", MEASURES[self.unit][0]
         if self.kind in ("time", "year", "ordinal"):
             return self.kind, ""
         if is_currency(self.unit):
@@ -75,7 +82,9 @@ GROUPS = frozenset({"month", "day", "weekday", "time"})  # kinds whose values ar
 
 def plain(text: str) -> str:
     """Return a text of the same length with plain digits, dashes and spaces, and simplified Chinese numerals."""
-    return text if text.isascii() else text.translate(_PLAIN)
+    if text.isascii():
+        return text
+    return _FORMAL_NUMERAL.sub(lambda match: match[0].translate(_FORMAL), text).translate(_PLAIN)
 
 
 def rounded(value: float) -> float:
@@ -88,7 +97,7 @@ def digit_values(number: str, value: float) -> tuple[float, ...]:
     return (value, 1000 * value) if re.fullmatch(r"\d{1,3}\.\d{3}", number) else (value,)
 
 
-_RANGE = re.compile(r" ?(?:-|to|or|and|至|到|或|和|、|/|,) ?")
+_RANGE = re.compile(r" ?(?:-|to|or|and|by|至|到|或|和|乘|、|/|,) ?")
 
 
 def numeric_date(date: str, start: int) -> Iterator[Quantity]:
@@ -115,10 +124,13 @@ def ratio(text: str, start: int) -> Iterator[Quantity]:
     yield Quantity("month", tuple(value for value in (first, second) if 1 <= value <= 12), span, LOOSE)
 
 
-def day_of_month(value: float, span: tuple[int, int]) -> Iterator[Quantity]:
-    """Yield a day of a month, and its number, since 3号 is the third, and number three."""
-    yield Quantity("day" if value < 100 else "number", (value,), span, LIKELY)
-    yield Quantity("number", (value,), span, LOOSE)
+def day_of_month(value: float, span: tuple[int, int], weight: int = LIKELY, unit: str = "") -> Iterator[Quantity]:
+    """Yield a day of a month, and its number, since 3号 is the third, and number three; 501号 is a number only.
+
+    `unit` is "day" where the day may also be an amount of days, as in 三日.
+    """
+    yield Quantity("day", (value,), span, LIKELY) if value < 100 else Quantity("number", (value,), span, weight)
+    yield Quantity("number", (value,), span, LOOSE, unit)
 
 
 def clock(hour: int, minute: int, half: str, span: tuple[int, int], weight: int = PAIRED) -> Iterator[Quantity]:
@@ -145,10 +157,20 @@ def shared_units(quantities: list[Quantity], text: str) -> list[Quantity]:
     for index in range(len(shared) - 2, -1, -1):
         first, second = shared[index], shared[index + 1]
         gap = text[first.span[1] : second.span[0]]
-        if not (first.kind == second.kind == "number") or len(gap) > 5 or not _RANGE.fullmatch(gap):
+        if len(gap) > 5 or not _RANGE.fullmatch(gap):
             continue
-        unit, own = (first.unit, first.has_own_unit) if first.unit or not second.unit else (second.unit, False)
-        scales = [scale for scale in (10**12, 10**9, 10**8, 10**6, 10**4, 1000, 100) if second.values[0] % scale == 0]
+        if first.kind == "number" and second.kind == "ordinal" and not first.unit and first.span[1] < second.span[0]:
+            shared[index] = first._replace(kind="ordinal")  # 五、六年级
+        if not (first.kind == second.kind == "number") or _is_compound(text, first, second, gap):
+            continue
+        is_shared = not first.unit and second.unit and second.weight != LOOSE  # not in "2-a-day"
+        unit, own = (second.unit, False) if is_shared else (first.unit, first.has_own_unit)
+        last = second.values[0]
+        scales = [
+            scale
+            for scale in (10**12, 10**9, 10**8, 10**6, 10**4, 1000, 100)
+            if last % scale == 0 or 10**6 <= scale <= last < 1000 * scale
+        ]
         values = first.values
         if scales and first.values[0] < 10_000 and first.values[0] < scales[0]:
             values += tuple(rounded(first.values[0] * scale) for scale in scales)
@@ -157,21 +179,31 @@ def shared_units(quantities: list[Quantity], text: str) -> list[Quantity]:
         first, second = shared[index - 1], shared[index]
         gap = text[first.span[1] : second.span[0]]
         if _RANGE.fullmatch(gap):  # 9月26-28日, September 26-28
-            if first.kind == "number" and second.kind == "day" and first.values[0] < second.values[0]:
+            is_number = first.kind == "number" and first.weight != LOOSE
+            if is_number and second.kind == "day" and first.values[0] < second.values[0]:
                 shared[index - 1] = first._replace(kind="day", weight=min(first.weight, LIKELY))
             is_day = index > 1 and shared[index - 2].kind == "day" and shared[index - 2].span == first.span
             if is_day and second.kind == "number" and first.values[0] < second.values[0] <= 31:
                 shared[index] = second._replace(kind="day", weight=min(second.weight, LIKELY))
                 continue
+        if first.kind == "ordinal" and second.kind == "number" and not second.unit and _RANGE.fullmatch(gap):
+            shared[index] = second._replace(kind="ordinal")  # grade five or six
+            continue
         year = first.values[0]
-        if gap == "-" and 1000 <= year < 3000 and second.values[0] < 100 and second.kind == "number":  # 2012-13
+        if gap == "-" and 100 <= year < 3000 and second.values[0] < 100 and second.kind == "number":  # 2012-13
             size = 10 if second.values[0] < 10 else 100
             years = (*second.values, year - year % size + second.values[0])
             shared[index] = second._replace(values=years, weight=min(second.weight, PAIRED))
             continue
-        if first.unit and not second.unit and first.kind == second.kind == "number" and _RANGE.fullmatch(gap):
+        is_range = first.kind == second.kind == "number" and bool(_RANGE.fullmatch(gap))
+        if first.unit and not second.unit and is_range and not _is_compound(text, first, second, gap):
             shared[index] = second._replace(unit=first.unit, has_own_unit=False)
     return shared
+
+
+def _is_compound(text: str, first: Quantity, second: Quantity, gap: str) -> bool:
+    """Return whether one of two numbers with a comma between them is in a compound: "500 million, 10-year"."""
+    return "," in gap and any("-" in text[slice(*quantity.span)] for quantity in (first, second))
 
 
 class Difference(NamedTuple):
@@ -188,7 +220,7 @@ def find_difference(source: Sequence[Quantity], target: Sequence[Quantity]) -> D
     its place. It also counts if the other text has one of the same sort that is left over when equal ones are put
     together, as the second 5 in "5 cities, of which 5 withdrew". Equal ones differ if their units do.
     """
-    missing, extra = _unmatched(source, target), _unmatched(target, source)
+    missing, extra = _unmatched(source, target, is_source=True), _unmatched(target, source)
     groups = _groups(missing) & _groups(extra)
     counted = [
         [one for one in unmatched if one.weight == SURE or (one.weight == PAIRED and one.group in groups)]
@@ -199,20 +231,45 @@ def find_difference(source: Sequence[Quantity], target: Sequence[Quantity]) -> D
         sorts = {one.sort for one in missing} & {one.sort for one in left_over}
         sorts |= {one.sort for one in extra} & {one.sort for one in left}
         counted = [[one for one in of_text if one.sort in sorts] for of_text in (left, left_over)]
+    if not any(counted):
+        counted = _times_and_numbers(missing, extra)
     difference = Difference(tuple(counted[0]), tuple(counted[1]))
     return difference if any(difference) else _unit_conflict(source, target) or difference
+
+
+def _times_and_numbers(missing: Sequence[Quantity], extra: Sequence[Quantity]) -> list[list[Quantity]]:
+    """Return times of one text and what stands for an hour in the other: 两点 and the 3 of "between noon and three"."""
+    times, hours = (
+        [[one for one in unmatched if is_one(one)] for unmatched in (missing, extra)] for is_one in (_is_time, _is_hour)
+    )
+    if times[0] and hours[1]:
+        return [times[0], hours[1]]
+    return [hours[0], times[1]] if hours[0] and times[1] else [[], []]
+
+
+def _is_time(quantity: Quantity) -> bool:
+    return quantity.kind == "time" and quantity.weight != LOOSE and quantity.values[0] % 60 == 0
+
+
+def _is_hour(quantity: Quantity) -> bool:
+    is_number = quantity.kind == "number" and not quantity.unit and quantity.weight >= PAIRED
+    return is_number and 1 <= quantity.values[0] <= 12
 
 
 def _groups(quantities: Sequence[Quantity]) -> set[str]:
     return {quantity.group for quantity in quantities if quantity.weight >= PAIRED}
 
 
-def _unmatched(quantities: Sequence[Quantity], others: Sequence[Quantity]) -> list[Quantity]:
-    """Return the quantities that are not loose and that others lack."""
+def _unmatched(quantities: Sequence[Quantity], others: Sequence[Quantity], is_source: bool = False) -> list[Quantity]:
+    """Return the quantities that are not loose and that others lack.
+
+    A translation may convert an amount, but 1040公里 does not stand for 645英里 where the source has both.
+    """
     keys = {key for other in others for key in other.comparison_keys()}
+    own_keys = {key for quantity in quantities for key in quantity.comparison_keys()} if is_source else set()
     measures: dict[Key, set[str]] = {}
     for other in others:
-        if key := other.measure_key():
+        if (key := other.measure_key()) and own_keys.isdisjoint(other.comparison_keys()):
             measures.setdefault(key, set()).add(other.unit)
     return [
         quantity
@@ -291,18 +348,21 @@ def _in_place_of(
     """
     key = (quantity.group, quantity.values[0])
     equals, same = of_target.get(key, ()), of_source.get(key, ())
-    if not _measures(quantity) or any(
-        _measures(equal) and are_same_units(equal.unit, quantity.unit) for equal in equals
-    ):
+    if not _measures(quantity) or any(_measures(equal) and _are_same_amounts(equal, quantity) for equal in equals):
         return
     for other in equals:
         if (
             _measures(other)
             and other.values[0] == quantity.values[0]
             and other.sort[1] == quantity.sort[1]
-            and not any(_measures(equal) and are_same_units(equal.unit, other.unit) for equal in same)
+            and not any(_measures(equal) and _are_same_amounts(equal, other) for equal in same)
         ):
             yield other
+
+
+def _are_same_amounts(first: Quantity, second: Quantity) -> bool:
+    """Return whether two equal numbers measure the same, by units that may mean the same."""
+    return first.sort[1] == second.sort[1] and are_same_units(first.unit, second.unit)
 
 
 def _measures(quantity: Quantity) -> bool:

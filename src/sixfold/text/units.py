@@ -40,9 +40,9 @@ _MEASURES: tuple[tuple[str, str, float, str, str], ...] = (
     ("m", "length", 1, "米 公尺", "metre meter m"),
     ("cm", "length", 0.01, "厘米 公分 cm", "centimetre centimeter cm"),
     ("mm", "length", 0.001, "毫米 mm", "millimetre millimeter mm"),
-    ("km", "length", 1000, "公里 千米 km", "kilometre kilometer km kilometres-an-hour"),
+    ("km", "length", 1000, "公里 千米 km", "kilometre kilometer km kilometres-an-hour km/h kmh kph"),
     ("li", "length", 500, "里 华里", "li"),
-    ("mile", "length", 1609.344, "英里 哩", "mile mi"),
+    ("mile", "length", 1609.344, "英里 哩", "mile mi mph"),
     ("foot", "length", 0.3048, "英尺 呎", "foot feet ft"),
     ("chi", "length", 1 / 3, "尺", "chi"),
     ("inch", "length", 0.0254, "英寸 吋", "inch inches"),
@@ -51,25 +51,25 @@ _MEASURES: tuple[tuple[str, str, float, str, str], ...] = (
     ("kg", "mass", 1, "公斤 千克 kg", "kilogram kilogramme kilo kg"),
     ("g", "mass", 0.001, "克 g", "gram gramme g"),
     ("mg", "mass", 1e-6, "毫克 mg", "milligram mg"),
-    ("t", "mass", 1000, "吨", "ton tonne metric-ton metric-tonne"),
+    ("t", "mass", 1000, "吨 公吨", "ton tonne metric-ton metric-tonne"),
     ("jin", "mass", 0.5, "斤", "jin catty catties"),
     ("lb", "mass", 0.45359, "磅", "lb"),
     ("ounce", "mass", 0.02835, "盎司", "ounce oz"),
-    ("square metre", "area", 1, "平方米 平米", "square-metre square-meter"),
-    ("square kilometre", "area", 1e6, "平方公里 平方千米", "square-kilometre square-kilometer"),
-    ("square foot", "area", 0.0929, "平方英尺", "square-foot square-feet"),
-    ("square mile", "area", 2.59e6, "平方英里", "square-mile"),
+    ("square metre", "area", 1, "平方米 平米 m² m2", "square-metre square-meter sq-m m² m2"),
+    ("square kilometre", "area", 1e6, "平方公里 平方千米 km² km2", "square-kilometre square-kilometer sq-km km² km2"),
+    ("square foot", "area", 0.0929, "平方英尺", "square-foot square-feet sq-ft ft²"),
+    ("square mile", "area", 2.59e6, "平方英里", "square-mile sq-mi"),
     ("hectare", "area", 1e4, "公顷", "hectare"),
     ("mu", "area", 10_000 / 15, "亩", "mu"),
     ("acre", "area", 4046.9, "英亩", "acre"),
     ("l", "volume", 1, "升 公升", "litre liter"),
     ("ml", "volume", 0.001, "毫升 ml", "millilitre milliliter ml"),
     ("gallon", "volume", 3.785, "加仑", "gallon"),
-    ("cubic metre", "volume", 1000, "立方米 方", "cubic-metre cubic-meter"),
+    ("cubic metre", "volume", 1000, "立方米 方 m³", "cubic-metre cubic-meter m³"),
     ("degree", "temperature", 1, "度 摄氏度 ℃ °C °", "degree degrees-Celsius °C ℃ °"),
     ("degree Fahrenheit", "Fahrenheit", 1, "华氏度 ℉ °F", "degrees-Fahrenheit °F ℉"),
     ("second", "duration", 1, "秒 秒钟", "second"),
-    ("minute", "duration", 60, "分钟", "minute min"),
+    ("minute", "duration", 60, "分钟 分多钟", "minute min"),
     ("hour", "duration", 3600, "小时 钟头 个小时 个钟头 个半小时 多小时", "hour hr"),
     ("day", "duration", 86_400, "天 日 昼夜", "day"),
     ("week", "duration", 604_800, "周 个星期 星期 个礼拜", "week"),
@@ -126,6 +126,7 @@ ENGLISH_NAMES = {
 }  # fmt: skip
 PREFIX_SIGNS = {"dollar": "$", "US dollar": "$", "pound": "£", "euro": "€"}
 _DOLLARS = frozenset(unit for unit in CURRENCIES if unit.endswith("dollar"))
+_MONEY_ONLY = _DOLLARS | {"yuan", "yuan or yen", "yen", "euro"}  # their names are not names of measures too
 
 
 def is_currency(unit: str) -> bool:
@@ -135,8 +136,10 @@ def is_currency(unit: str) -> bool:
 
 def are_same_units(first: str, second: str) -> bool:
     """Return whether two units may mean the same: a dollar is any dollar, and ¥ stands for yuan and for yen."""
-    if first == second or (first in MEASURES) != (second in MEASURES):
+    if first == second:
         return True
+    if (first in MEASURES) != (second in MEASURES):
+        return _MONEY_ONLY.isdisjoint((first, second))
     if first in MEASURES:
         return MEASURES[first][0] != MEASURES[second][0]
     pair = {first, second}

@@ -25,6 +25,10 @@ _EXTENSIONS = (
     "php|pl|png|pot?|pptx?|properties|py|pyc|rb|rpm|rs|rst|sh|so|sql|srt|svg|swift|tar|tex|tgz|tiff?|toml|tsx?|tsv|txt|"
     "vtt|wav|webm|webp|whl|xhtml|xliff|xlsx?|xml|xz|ya?ml|zip|zsh|zst"
 )
+# A hyphen behind a quotation goes on with its word, as in "Perry"-class; that of L"-m" begins an option.
+_NOT_QUOTED = r"(?<![\wÀ-ɏ.,!?)][\"'])"
+_NOT_QUOTED_WORD = r"(?<![\wÀ-ɏ\-][\wÀ-ɏ.,!?)][\"'])"
+_AFTER_DASH = r"(?:the|but|just|which|because)(?!\w)"  # words that a hyphen for a dash may touch
 _EMOJI_BASE = "\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\u231a-\u23ff"
 _EMOJI = f"[{_EMOJI_BASE}][\ufe0e\ufe0f\u20e3\U0001f3fb-\U0001f3ff]*+"
 _PATTERNS = {
@@ -45,12 +49,15 @@ _PATTERNS = {
     "address": r"(?:https?|ftps?|file|git|ssh|wss?)://[!#-;=?-~]*[\w/#=]|www\.[!#-;=?-~]*[\w/#=]|mailto:[!#-;=?-~]*\w"
     r"|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}",
     "option": r"(?<![\w-])--[A-Za-z][\w-]*+(?:=[!-~]*[\w/])?"
-    r"|(?<![^\s\xa0(\[\"'“‘「《（【，、：；。一-鿿])-[A-Za-z?](?![\w-])"
-    r"|(?<=[\s\xa0(\[\"'“‘「《（【，、：；。一-鿿])-(?:[a-z][a-z\d]{1,12}|[A-Z]{2,8})(?![\w-])",  # -nw and -HUP
-    "path": rf"(?<![\w/.~])(?:~|\.{{1,2}})(?:/[\w.+@-]+)+/?|(?<![\w/.~])(?:/[\w.+@-]*[\w+@-]){{2,}}/?"
+    rf"|(?<![^\s\xa0(\[\"'“‘「《（【，、：；。一-鿿]){_NOT_QUOTED_WORD}-[A-Za-z?](?![\w-])"
+    rf"|(?<=[\s\xa0(\[\"'“‘「《（【，、：；。一-鿿]){_NOT_QUOTED}-(?!{_AFTER_DASH})(?:[a-z][a-z\d]{{1,12}}|[A-Z]{{2,8}})"
+    r"(?![\w-])",  # -nw and -HUP
+    "path": r"(?<![\w/.~])(?:~|\.{1,2})(?:/(?:\.{2,3}(?![\w.])|[\w.+@-]*[\w+@-]))+/?"
+    r"|(?<![\w/.~])(?:/[\w.+@-]*[\w+@-]){2,}/?"
     r"|(?<!\w)[A-Za-z]:\\[!-~]*[\w\\]"
-    r"|(?<![\w/.-])(?:[\w+-][\w.+-]{0,80}/){1,12}[\w+-]{0,80}\.[a-z\d]{1,5}(?!\w)"
-    rf"|(?<![\w/.-])(?:[A-Za-z\d_*][A-Za-z\d_.-]{{0,80}})?\.(?:{_EXTENSIONS})(?![\w/-])",
+    r"|(?<![\w/.-])(?![\w-]{1,80}\./[\w+-]{0,80}\.[a-z\d]{1,5}(?!\w))(?:[\w+-][\w.+-]{0,80}/){1,12}"
+    r"(?!(?:sq|cu)\.(?:mi|k?m|ft|in|yd)(?!\w))[\w+-]{0,80}\.[a-z\d]{1,5}(?!\w)"  # no hab./sq.mi
+    rf"|(?<![\w/.-])(?:[A-Za-z\d_*](?:[\w-]|\.(?!\.)){{0,80}})?\.(?:{_EXTENSIONS})(?![\w/-])",
     "identifier": r"(?<![\w.])(?:[A-Za-z]\w*_\w+|_{1,2}[A-Za-z]\w*+)(?:\(\))?"  # snake_case
     r"|(?<![\w.])(?![ie][A-Z][a-z])[a-z][a-z\d]+[A-Z]\w*+(?:\.\w+){0,8}(?:\(\))?"  # camelCase
     r"|(?<![\w.])[A-Za-z_]\w*+(?:(?:\.|::)[A-Za-z_]\w*+){0,8}\(\)"  # calls
@@ -66,6 +73,9 @@ PROTECTED = re.compile("|".join(f"(?:{pattern})" for pattern in _PATTERNS.values
 _MEANINGFUL = re.compile(
     "|".join(f"(?:{_PATTERNS[kind]})" for kind in ("private", "template", "printf", "tag", "address")), re.ASCII
 )
+# What comes before the second part of words that share their first one: "Western-style and " before "-quality".
+_SHARED_FIRST_PART = re.compile(r"[^\W\d_](?:-[^\W\d_]{2,20}(?:,|,? (?:and|or|nor|to|but|than)) )++\Z")
+_LONG_OPTION = re.compile("-[a-z]{3,}")
 # No part can be in a text without one of these.
 _HINT = re.compile(
     rf"[{_PRIVATE}{_EMOJI_BASE}\u20e3`$\\{{%<&/@_~#]|[a-z\d][A-Z]|\d\.\d|\bv\d|-[A-Za-z?]|::|\(\)|\.[a-z]|www"
@@ -203,7 +213,16 @@ def is_alphabetic(char: str) -> bool:
 
 def protected_spans(text: str) -> list[Span]:
     """Return the spans of the parts of a text that a translation must copy, from left to right."""
-    return [match.span() for match in PROTECTED.finditer(text)] if _HINT.search(text) else []
+    matches = PROTECTED.finditer(text) if _HINT.search(text) else ()
+    return [match.span() for match in matches if not _is_second_part(match)]
+
+
+def _is_second_part(match: re.Match[str]) -> bool:
+    """Return whether what looks like an option is the rest of a word, as "-quality" in "Western-style and -quality"."""
+    if not _LONG_OPTION.fullmatch(match[0]):
+        return False
+    start = match.start()
+    return _SHARED_FIRST_PART.search(match.string, max(0, start - 80), start) is not None
 
 
 def has_same_parts(text: str, translation: str) -> bool:
@@ -241,7 +260,7 @@ def parts_by_order(parts: Iterable[str]) -> list[str]:
 
 def remove_protected(text: str) -> str:
     """Return a text with a space in the place of each part that a translation must copy."""
-    return PROTECTED.sub(" ", text) if _HINT.search(text) else text
+    return apply_edits(text, [Edit(span, " ") for span in protected_spans(text)])
 
 
 def model_text(text: str, spans: int) -> ModelText:

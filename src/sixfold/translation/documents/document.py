@@ -92,22 +92,30 @@ class DocumentPart:
     def _line_ends(self) -> list[int]:
         return [match.start() for match in re.finditer("\n", self.text)]
 
-    def render(self, translations: Mapping[int, UnitTranslation], language: str | None = None) -> str:
+    def render(
+        self,
+        translations: Mapping[int, UnitTranslation],
+        language: str | None = None,
+        faulty: Collection[int] = (),
+    ) -> str:
         """Return the text of the document with translations in the place of some units, by their index.
 
-        `language`: the code to write where the format has a place for the language of the document.
+        `language`: the code to write where the format has a place for the language of the document. `faulty`: the
+        indices of units whose translations failed verification.
         """
-        rendered = self._render((0, len(self.text)), 0, translations, self._review_edits(translations))
+        edits = self._review_edits(translations, faulty)
+        rendered = self._render((0, len(self.text)), 0, translations, edits)
         return rendered if language is None else self.format.finish(rendered, language)
 
-    def write(self, translations: Mapping[int, UnitTranslation], language: str | None = None) -> bytes:
-        """Return the bytes of `render`, with the byte order mark of the document."""
-        return self.bom + self.render(translations, language).encode()
+    def encode(self, rendered: str) -> bytes:
+        """Return the bytes of what `render` returns, with the byte order mark of the document."""
+        return self.bom + rendered.encode()
 
-    def _review_edits(self, translations: Mapping[int, UnitTranslation]) -> list[Edit]:
-        """Return the edits outside the units that mark translations for review, in the order of their spans."""
-        marked = (self.units[index].review for index, each in translations.items() if each.needs_review)
-        return [Edit(*review) for review in sorted({review for review in marked if review is not None})]
+    def _review_edits(self, translations: Mapping[int, UnitTranslation], faulty: Collection[int]) -> list[Edit]:
+        """Return the edits outside the units that mark those for review and those that are not translated, in order."""
+        marked = [self.units[index].review for index, each in translations.items() if each.needs_review]
+        marked += [self.units[index].unfinished for index in faulty]  # they take the place of those for review
+        return [Edit(span, text) for span, text in sorted(dict(filter(None, marked)).items())]
 
     def _render(
         self, span: Span, first: int, translations: Mapping[int, UnitTranslation], review: Sequence[Edit] = ()
@@ -125,6 +133,9 @@ class DocumentPart:
                     position, done = position_after, done + 1
                 parts += [self.text[position:start], self._render_unit(index, translations)]
                 position = end
+        for (first_changed, position_after), text in review[done:]:
+            parts += [self.text[position:first_changed], text]
+            position = position_after
         return "".join([*parts, self.text[position : span[1]]])
 
     def _render_unit(self, index: int, translations: Mapping[int, UnitTranslation]) -> str:
@@ -218,15 +229,24 @@ class Document:
         return "\n".join(unit.text for part in self.parts.values() for unit in part.units)
 
     def write(
-        self, translations: Mapping[str, Mapping[int, UnitTranslation]], languages: Mapping[str, str | None]
+        self,
+        translations: Mapping[str, Mapping[int, UnitTranslation]],
+        languages: Mapping[str, str | None],
+        faulty: Collection[tuple[str, int]] = (),
     ) -> bytes:
         """Return the document with the translations of its units, by part and index.
 
-        `languages`: the code that is written into each part as its language. A document without any translation comes
-        back as it is. If an archive has one, the language is written into its other parts too.
+        `languages`: the code that is written into each part as its language. `faulty`: the part and the index of each
+        unit whose translation failed verification. A document without any translation comes back as it is. If an
+        archive has one, the language is written into its other parts too.
         """
+        faulty_of: dict[str, list[int]] = {name: [] for name in translations}
+        for name, index in faulty:
+            faulty_of[name].append(index)
         changed = {
-            part: self.parts[part].write(of_part, languages[part]) for part, of_part in translations.items() if of_part
+            name: self.parts[name].encode(self.parts[name].render(of_part, languages[name], faulty_of[name]))
+            for name, of_part in translations.items()
+            if of_part
         }
         if not changed:
             return self.data
@@ -234,7 +254,7 @@ class Document:
             for name in self.parts.keys() - changed.keys():
                 part, language = self.parts[name], languages[name]
                 if language is not None and part.format.finish(part.text, language) != part.text:
-                    changed[name] = part.write({}, language)
+                    changed[name] = part.encode(part.render({}, language))
             return archive.write(self.data, changed)
         (written,) = changed.values()
         return written

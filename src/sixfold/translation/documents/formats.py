@@ -25,7 +25,7 @@ from sixfold.translation.documents.markup import (
 from sixfold.translation.documents.office import docx, drawing, epub, odt, pptx, xlsx
 from sixfold.translation.documents.options import FLAGS, DocumentOptions
 from sixfold.translation.documents.structure import Structure
-from sixfold.translation.documents.units import Located, Unit
+from sixfold.translation.documents.units import Located, TargetLanguage, Unit
 from sixfold.translation.documents.xml_texts import METADATA, XmlTexts
 
 Parse = Callable[[str, DocumentOptions], list[Unit]]
@@ -48,6 +48,7 @@ class Format(NamedTuple):
     the width of a translation, such as the line under a title. The structure leaves that out.
     `notices` says what a document lacks that a language needs, given the code of that language.
     `normalise` rewrites a document, before it is parsed, into one of the same meaning that is simpler to parse.
+    `target_languages` returns the languages that a catalogue says its translations are in.
     """
 
     parse: Parse
@@ -57,6 +58,7 @@ class Format(NamedTuple):
     normalise: Callable[[str], str] = str
     options: tuple[str, ...] = ()  # the fields of DocumentOptions that `parse` uses
     notices: Callable[[str, str], list[Located]] = lambda _text, _code: []
+    target_languages: Callable[[str], list[TargetLanguage]] = lambda _text: []
 
 
 class Archive(NamedTuple):
@@ -121,13 +123,20 @@ FORMATS: Mapping[str, Format | Archive] = {
         json_yaml_structure.set_yaml_language,
         options=("keys",),
     ),
-    "po": Format(_without_options(po.parse), (".po", ".pot"), po_structure.structure, po.set_language),
+    "po": Format(
+        _without_options(po.parse),
+        (".po", ".pot"),
+        po_structure.structure,
+        po.set_language,
+        target_languages=po.target_languages,
+    ),
     "xliff": Format(
         _without_options(xliff.parse),
         (".xliff", ".xlf"),
         xliff_structure.structure,
         xliff.set_language,
         xliff.normalise,
+        target_languages=xliff.target_languages,
     ),
     "csv": Format(csv_tsv.parse_csv, (".csv",), csv_tsv.csv_structure, options=("columns", "header")),
     "tsv": Format(csv_tsv.parse_tsv, (".tsv",), csv_tsv.tsv_structure, options=("columns", "header")),

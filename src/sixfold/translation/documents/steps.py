@@ -7,6 +7,10 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from sixfold.errors import RequestError
+from sixfold.text.foreign_codes import code_of
+from sixfold.text.identification import name_of
+from sixfold.text.language_codes import base_language
 from sixfold.text.languages import SCRIPTS, letters
 from sixfold.text.sentences import is_spaced
 from sixfold.translation.cancellation import check_cancelled
@@ -44,6 +48,7 @@ class Report:
     translated: int = 0
     untranslated: int = 0  # because their translations would have damaged the document
     notices: list[tuple[str, Notice]] = field(default_factory=list)  # each with where it is: the line, or the part
+    copied: list[str] = field(default_factory=list)  # texts that are their own translations, such as names and codes
 
 
 class TextBatch(NamedTuple):
@@ -120,11 +125,13 @@ def document_steps(document: Document, request: TranslationRequest) -> DocumentS
     assert request.source is not None
     assert request.target is not None
     languages = request.source, request.target
+    check_target_languages(document, languages)
     units = {(name, index): unit for name, part in document.parts.items() for index, unit in enumerate(part.units)}
     prose = {key: unit for key, unit in units.items() if is_prose(text_to_translate(unit).text, languages)}
     translated = yield from _translate_units(prose, request)
     output = _Output(document, languages[1])
     notices: dict[Key, list[Notice]] = {}
+    copied: list[str] = []
     for key, unit in units.items():
         check_cancelled()
         translation = translated.get(key)
@@ -134,7 +141,9 @@ def document_steps(document: Document, request: TranslationRequest) -> DocumentS
         notices[key] = [*translation.warnings]
         if fault := part_fault(translation.source, translation.text):
             output.reject(key, fault)
-        elif translation.text != translation.source:
+        elif translation.text == translation.source:
+            copied.append(translation.text)
+        else:
             placed, has_words_inside = place_markup(unit, translation, is_spaced(languages[1]))
             notices[key] += [] if has_words_inside else [LOST_MARKUP]
             output.add(key, replace(placed, needs_review=bool(notices[key])))
@@ -161,8 +170,33 @@ def document_steps(document: Document, request: TranslationRequest) -> DocumentS
     for name, part in document.parts.items():
         of_part = part.format.notices(part.text, languages[1]) if output.placed[name] else []
         located += [(f"{part.line_of(position)}", notice) for position, notice in of_part]
-    report = Report(len(units), sum(map(len, output.placed.values())), len(output.faulty), located)
-    return document.write(output.placed, output.languages), report
+    report = Report(len(units), sum(map(len, output.placed.values())), len(output.faulty), located, copied)
+    return document.write(output.placed, output.languages, output.faulty), report
+
+
+def check_target_languages(document: Document, languages: tuple[str, str]) -> None:
+    """Raise RequestError if a catalogue says that its translations are in another language than the target.
+
+    Its messages without a translation would get one in another language than the others have, or in other characters:
+    zh_TW is in traditional ones. A template may name the language of its messages, but no catalogue whose messages have
+    translations into it, such as en_GB.
+    """
+    source, target = (code_of(language) for language in languages)
+    for name, part in document.parts.items():
+        named = part.format.target_languages(part.text) if part.units else []
+        for position, own_code, has_translations in named:
+            code = code_of(own_code)
+            base = base_language(code)
+            is_other_script = base == "zh" != own_code and code != target
+            is_template = base == base_language(source) and not has_translations
+            if is_template or (base == base_language(target) and not is_other_script):
+                continue
+            raise RequestError(
+                f"{name}:{part.line_of(position)}: expected a catalogue for translations into "
+                f"{name_of(base_language(target))} ({languages[1]}); got one into {name_of(base)} ({own_code})",
+                f"translate it into {code}" if base == base_language(target)
+                else f"take the catalogue for {languages[1]} or the template, or change {own_code} if it is wrong",
+            )  # fmt: skip
 
 
 class _Output:

@@ -24,6 +24,14 @@ NO_CHARACTER = "\ufffd"
 Located = tuple[int, Notice]  # a notice, with the position in the text of the document that it is about
 
 
+class TargetLanguage(NamedTuple):
+    """The language that a catalogue says its translations are in."""
+
+    position: int  # of the part of the document that it is said of
+    code: str
+    has_translations: bool  # in that part; a template can name the language of its messages, and has none
+
+
 class UnreadableError(Exception):
     """A document that does not have its format; the caller, who knows the document's name, makes a DataError of it."""
 
@@ -72,6 +80,9 @@ class Unit:
     # around the translation instead of `around`.
     review: tuple[Span, str] | None = None
     review_around: tuple[str, str] | None = None
+    # What replaces a span before the unit, instead of `review`, if verification leaves the unit or one that shares the
+    # span untranslated.
+    unfinished: tuple[Span, str] | None = None
     layout: Callable[[str], str] = str  # breaks the written translation, with its markup, into lines
     flanking: bool = False  # whether a mark opens or closes depends on the characters beside it, as in Markdown
 

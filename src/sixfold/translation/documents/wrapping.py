@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from sixfold.text.languages import LETTERS
+from sixfold.translation.documents.units import Span
 from sixfold.translation.protection import Edit, apply_edits, protected_spans
 
 MIN_WRAPPED = 15  # columns of a line that can have been wrapped before a word in lower case
@@ -27,6 +28,11 @@ _PARTICLES = "的了着过们吗呢吧啊呀"  # Chinese words and endings that 
 _KEEPS_PREVIOUS = re.compile(rf"[{_CLOSING}{_CLOSE_TAG}{_PARTICLES},.!?;:)\]}}%]")  # no line begins with it
 _LATIN_END, _LATIN_START = (re.compile(pattern) for pattern in (rf"[^\s{_SINGLE}]\Z", rf"[^\s{_SINGLE}]"))
 _TAG = re.compile(r"<(?P<close>/?)[^<>]{0,500}>|\{\\[^{}\n]{0,100}\}")
+_INLINE_NAME = "a|abbr|b|big|cite|del|em|font|i|ins|mark|q|s|small|span|strong|sub|sup|u"
+_ELEMENT = re.compile(
+    rf"<(?P<name>{_INLINE_NAME})(?=[\s>])[^<>]{{0,500}}>(?:[^<]|<(?!/?(?P=name)[\s>])){{1,2000}}+</(?P=name)\s*>", re.I
+)
+_BREAK_OR_TAG = re.compile(r"<[^<>]*>|(?<=\S)[ \t\r]*\n[ \t]*(?=\S)")
 # Line beginnings that begin something of their own: items of lists, options, quotations, tables, rules.
 _ITEM = re.compile(r"\s*(?:[-*•·+#>|=~$%@]|\(?\d{1,3}[.):]\s|\(?[a-zA-Z][.)]\s|<\w)")
 _SENTENCE_END = re.compile(r"[.!?:。！？：…][\"'”’)\]」』）]*\s*\Z")
@@ -50,6 +56,23 @@ def display_width(text: str) -> int:
     )
 
 
+def breaks_in_elements(text: str) -> list[Span]:
+    """Return the line breaks inside inline elements of HTML, with the white space around them.
+
+    Such a break is a space, as in "<b>one\\ntwo</b>", and what it divides cannot be translated line by line.
+    """
+    if "\n" not in text or "</" not in text:
+        return []
+    elements = [match for match in _ELEMENT.finditer(text) if "\n" in match[0]]
+    breaks = (match for element in elements for match in _BREAK_OR_TAG.finditer(text, *element.span()))
+    return [match.span() for match in breaks if not match[0].startswith("<")]
+
+
+def join_elements(text: str) -> str:
+    """Return a text with a space for each line break inside an inline element of HTML."""
+    return apply_edits(text, [Edit(span, " ") for span in breaks_in_elements(text)])
+
+
 def join_wrapped(text: str) -> tuple[str, Callable[[str], str]]:
     """Return a text without the line breaks that only wrap it, and the function that wraps its translation as long.
 
@@ -60,22 +83,32 @@ def join_wrapped(text: str) -> tuple[str, Callable[[str], str]]:
         return text, str
     lines: list[str] = []
     wrappings: list[Wrapping | None] = []
+    in_elements = {text.index("\n", start) + 1 for start, _ in breaks_in_elements(text)}
+    position = 0
     for paragraph in re.split(r"(?<=\n)(?=[^\S\n]*\n)|(?<=\n)(?<!\S\n)", text):
-        _join_paragraph(paragraph, lines, wrappings)
+        _join_paragraph(paragraph, lines, wrappings, position, in_elements)
+        position += len(paragraph)
     joined = "".join(lines)
     if not any(wrappings):
         return text, str
     return joined, lambda translation: _wrap_lines(translation, wrappings)
 
 
-def _join_paragraph(paragraph: str, lines: list[str], wrappings: list[Wrapping | None]) -> None:
-    """Add the lines of a paragraph, each with its line feed, to `lines`; those that were wrapped as one line."""
+def _join_paragraph(
+    paragraph: str, lines: list[str], wrappings: list[Wrapping | None], position: int, continuations: Collection[int]
+) -> None:
+    """Add the lines of a paragraph, each with its line feed, to `lines`; those that were wrapped as one line.
+
+    `position`: of the paragraph in its text. `continuations`: the positions in the text of the lines that surely go on
+    with the line before.
+    """
     raw_lines = paragraph.splitlines(keepends=True) if "\r" in paragraph else re.findall(r"[^\n]*\n|[^\n]+", paragraph)
     columns = max((display_width(line.rstrip()) for line in raw_lines), default=0)
     columns_of_translation = max(columns, min(columns * 5 // 4, MIN_PARAGRAPH))  # so that no word is left alone
     previous = ""
-    for line in raw_lines:
-        if previous and _continues(previous, line, columns, wrappings[-1]):
+    starts = accumulate((len(line) for line in raw_lines), initial=position)
+    for start, line in zip(starts, raw_lines, strict=False):
+        if previous and (start in continuations or _continues(previous, line, columns, wrappings[-1])):
             body, end = lines[-1].rstrip(), line.lstrip(" \t")
             is_spaced = not (_WIDE_START.match(end) and _WIDE_START.match(body[-1:]))
             lines[-1] = body + (" " if is_spaced else "") + end

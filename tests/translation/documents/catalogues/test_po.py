@@ -9,7 +9,7 @@ import polib
 import pytest
 from made_documents import Turned, made
 
-from sixfold.errors import DataError
+from sixfold.errors import DataError, RequestError
 from sixfold.translation.documents.catalogues.accelerators import split_accelerator
 from sixfold.translation.documents.steps import translate_document
 from sixfold.translation.result import Notice, Translation
@@ -74,6 +74,44 @@ def test_line_feeds_at_both_ends_stay(ends, tmp_path):
     output = translated(f'{TEMPLATE}msgid "{ends[0]}one two{ends[1]}"\nmsgstr ""\n', Upper("de"))
     assert f'"{ends[0]}ONE TWO{ends[1]}"' in output.replace('""\n', "").replace('"\n"', "")
     check_with_msgfmt(output, tmp_path)
+
+
+@pytest.mark.parametrize("code", ["de", "de_AT.UTF-8", "pt_BR"])
+def test_a_catalogue_in_a_third_language_gets_no_translation_into_another(code):
+    text = HEADER.format(code, "UTF-8", "nplurals=2; plural=(n != 1);") + 'msgid "one"\nmsgstr "eins"\n\n'
+    assert translated(text) == text
+    untranslated = 'msgid "one two"\nmsgstr ""\n'
+    with pytest.raises(RequestError, match=rf"^document:2: .* into Chinese \(zh\); got one into \w+ \({code}\)"):
+        translated(text + untranslated)
+    assert 'msgstr "ONE TWO"' in translated(text + untranslated, Upper(code[:2]))
+
+
+@pytest.mark.parametrize("code", ["", "en", "en_US", "zh_SG", "zho", "LANGUAGE", "Chinese"])
+def test_a_catalogue_that_names_one_of_both_languages_or_none_gets_translations(code):
+    text = HEADER.format(code, "UTF-8", "nplurals=1; plural=0;") + 'msgid "one two"\nmsgstr ""\n'
+    assert "词语" in translated(text)
+
+
+@pytest.mark.parametrize("code", ["en", "en_GB", "eng"])
+def test_translations_into_another_variety_of_the_source_are_not_cut_or_mixed_with_another_language(code):
+    header = HEADER.format(code, "UTF-8", "nplurals=2; plural=(n != 1);")
+    done = 'msgid "one color"\nmsgid_plural "%d colors"\nmsgstr[0] "one colour"\nmsgstr[1] "%d colours"\n\n'
+    untranslated = 'msgid "one two"\nmsgstr ""\n\n'
+    assert translated(header + done) == header + done
+    with pytest.raises(RequestError, match=rf"^document:2: .* Chinese \(zh\); got one into English \({code}\)"):
+        translated(header + done + untranslated)
+    obsolete = "".join(f"#~ {line}\n" for line in done.splitlines())
+    assert "词语" in translated(header + untranslated + obsolete)
+
+
+@pytest.mark.parametrize(("code", "target"), [("zh_TW", "zh"), ("zh-HK", "zh"), ("zh_CN", "zh-Hant")])
+def test_a_catalogue_in_other_characters_is_a_third_language(code, target):
+    text = HEADER.format(code, "UTF-8", "") + 'msgid "one two"\nmsgstr ""\n'
+    with pytest.raises(RequestError, match=rf"Chinese \({target}\); got one into Chinese \({code}\)") as error:
+        translated(text, Upper(target))
+    other = {"zh": "zh-Hant", "zh-Hant": "zh"}[target]
+    assert error.value.hint == f"translate it into {other}"
+    assert f"Language: {code}\\n" in translated(text, Upper(other))
 
 
 PLURAL = '#, c-format\nmsgid "one file"\nmsgid_plural "%d files"\nmsgstr[0] ""\nmsgstr[1] ""\n'

@@ -1,12 +1,13 @@
 """XLIFF 1.2 and 2 get targets with the codes of their sources, and nothing else changes."""
 
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 from made_documents import Turned
 
-from sixfold.errors import DataError
+from sixfold.errors import DataError, RequestError
 from sixfold.translation.documents.steps import translate_document
 from sixfold.translation.result import Notice, Translation
 
@@ -112,7 +113,6 @@ def test_translate_no_is_inherited_and_can_be_undone():
         ),
         ('call <mrk mtype="protected">Ann Bell</mrk> now', 'NOW <mrk mtype="protected">Ann Bell</mrk> CALL'),
         ('<x id="1"/>one two', '<x id="1"/>TWO ONE'),
-        ('<ph id="1">a <sub>b</sub></ph>one two', '<ph id="1">a <sub>b</sub></ph>TWO ONE'),
     ],
 )
 def test_inline_elements_of_version_1_go_with_their_words(source, target):
@@ -131,6 +131,27 @@ def test_inline_elements_of_version_2_go_with_their_words(source, target):
     assert f"<target>{target}</target>" in new(segment(f"<source>{source}</source>"))
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", ' <x id="1"/>'), ("", ' <x id="1"/> '), ('<x id="1"/> ', ""), ("\n  ", '\n  <x id="1"/> <x id="2"/>\n'),
+        (' <g id="1"> ', ' <x id="2"/></g>'), ("", ' <ph id="1">a</ph>'),
+    ],
+)  # fmt: skip
+def test_white_space_beside_codes_at_the_ends_stays_where_it_is(before, after):
+    for attributes in ("", ' xml:space="preserve"'):
+        output = old(unit(f"<source>{before}one two{after}</source>", attributes))
+        assert f'<target state="translated">{before}TWO ONE{after}</target>' in output
+    cdata = new(segment("<source>\n <![CDATA[one & two]]>\n</source>"))
+    assert "<target>\n <![CDATA[TWO & ONE]]>\n</target>" in cdata
+
+
+def test_white_space_beside_codes_of_segments_stays_where_it_is():
+    divided = '<mrk mtype="seg" mid="1"> one two <x id="1"/> </mrk>'
+    output = old(unit(f"<source>one two</source><seg-source>{divided}</seg-source>"))
+    assert divided.replace("one two", "TWO ONE") in output
+
+
 def test_a_cdata_section_stays_one():
     assert "<target><![CDATA[TWO & ONE]]></target>" in new(segment("<source><![CDATA[one & two]]></source>"))
     assert "<target>TWO &lt; ONE</target>" in new(segment("<source>one &lt; two</source>"))
@@ -141,7 +162,79 @@ def test_a_divided_source_has_a_target_that_is_divided_in_the_same_way():
     target = '<mrk mtype="seg" mid="1"><g id="1">TWO</g> ONE</mrk> <mrk mtype="seg" mid="2">FOUR THREE</mrk>'
     content = f"<source>one two three four</source><seg-source>{divided}</seg-source>"
     for translator, state in ((Turned(), "translated"), (Doubtful(), "needs-review-translation")):
-        assert old(unit(content), translator) == unit(f'{content}<target state="{state}">{target}</target>')
+        for present in ("", f'<target state="needs-translation">{divided}</target>'):
+            assert old(unit(content + present), translator) == unit(
+                f'{content}<target state="{state}">{target}</target>'
+            )
+
+
+class Losing(Doubtful):
+    """Loses the placeholders of texts with a question mark; has a warning about every translation, if it is to."""
+
+    def __init__(self, has_warnings):
+        super().__init__()
+        self.has_warnings = has_warnings
+
+    def translate(self, text, *_):
+        made = super().translate(text) if self.has_warnings else Turned.translate(self, text)
+        return replace(made, text=made.text.replace("{X}", "")) if "?" in text else made
+
+
+@pytest.mark.parametrize("has_warnings", [False, True])
+@pytest.mark.parametrize(
+    ("first", "second", "changed"),
+    [
+        ("who is {X}?", "three four", ("three four", "FOUR THREE")), ("one two", "is {X}?", ("one two", "TWO ONE")),
+        ("who is {X}?", "is {X}?", ("", "")),
+    ],
+)  # fmt: skip
+def test_a_copied_target_is_not_called_translated_if_verification_leaves_a_part_of_it(
+    first, second, changed, has_warnings
+):
+    divided = f'<mrk mtype="seg" mid="1">{first}</mrk> <mrk mtype="seg" mid="2">{second}</mrk>'
+    codes = f'{first} <ph id="1">alt="<sub>{second}</sub>"</ph>'
+    for before, copied in ((f"<source>a b</source><seg-source>{divided}</seg-source>", divided), ("", codes)):
+        content = before or f"<source>{copied}</source>"
+        other = unit("<source>five six</source>")
+        state = "needs-review-translation" if has_warnings else "translated"
+        done = other.replace("</source>", f'</source><target state="{state}">SIX FIVE</target>')
+        target = f'<target state="needs-translation">{copied.replace(*changed)}</target>'
+        for order in ("{0}{1}", "{1}{0}"):
+            text = OLD.format(order.format(unit(content), other))
+            data, report = translate_document(Losing(has_warnings), text.encode(), "xliff")
+            assert report.untranslated == (1 if changed[0] else 2)
+            assert order.format(unit(content + target), done) in data.decode()
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ('one <ph id="1">p="<sub>a cat</sub>" c</ph> two', '<ph id="1">p="<sub>CAT A</sub>" c</ph>TWO ONE'),
+        ('<ph id="1">alt=&quot;<sub>a "b"</sub>&quot;</ph>', '<ph id="1">alt=&quot;<sub>“B” A</sub>&quot;</ph>'),
+        (
+            '<bpt id="1">a <sub>b <ph id="2">t="<sub>c d</sub>"</ph> e</sub></bpt>so it<ept id="1">z</ept> is',
+            'IS <bpt id="1">a <sub><ph id="2">t="<sub>D C</sub>"</ph>E B</sub></bpt>IT SO<ept id="1">z</ept>',
+        ),
+        (
+            'one <mrk mtype="protected">Ann<ph id="1"><sub>a b</sub></ph></mrk> two',
+            'TWO <mrk mtype="protected">Ann<ph id="1"><sub>a b</sub></ph></mrk> ONE',
+        ),
+    ],
+)
+def test_sub_flows_of_codes_are_texts_of_their_own(source, target):
+    for translator, state in ((Turned(), "translated"), (Doubtful(), "needs-review-translation")):
+        for present in ("", "<target/>", f'<target state="new">{source}</target>'):
+            output = old(unit(f"<source>{source}</source>{present}"), translator)
+            assert output == unit(f'<source>{source}</source><target state="{state}">{target}</target>')
+    done = unit(f"<source>{source}</source><target>eins</target>")
+    assert old(done) == done
+
+
+def test_a_divided_source_has_sub_flows_too():
+    divided = '<mrk mtype="seg" mid="1">one two</mrk> <mrk mtype="seg" mid="2"><ph id="1"><sub>a b</sub></ph>so</mrk>'
+    target = '<mrk mtype="seg" mid="1">TWO ONE</mrk> <mrk mtype="seg" mid="2"><ph id="1"><sub>B A</sub></ph>SO</mrk>'
+    content = f"<source>one two so</source><seg-source>{divided}</seg-source>"
+    assert old(unit(content)) == unit(f'{content}<target state="translated">{target}</target>')
 
 
 def test_matches_and_data_of_version_2_stay():
@@ -154,6 +247,37 @@ def test_matches_and_data_of_version_2_stay():
 def test_a_language_that_names_a_region_of_the_target_stays():
     text = OLD.format(unit("<source>one two</source>")).replace('original="a"', 'original="a" target-language="xx-YY"')
     assert 'target-language="xx-YY"' in translated(text)
+
+
+def test_a_document_for_a_third_language_is_refused_if_it_lacks_translations():
+    for text in (
+        OLD.format(unit("<source>one two</source>{}")).replace(" original", ' target-language="de-AT" original'),
+        NEW.format(segment("<source>one two</source>{}")).replace(' srcLang="en"', ' srcLang="en" trgLang="de-AT"'),
+    ):
+        with pytest.raises(RequestError, match=r"^document:\d: expected .*; got one into German \(de-AT\)"):
+            translated(text.format(""))
+        done = text.format("<target>eins zwei</target>")
+        assert translated(done) == done
+        british = text.replace("de-AT", "en-GB")
+        assert "TWO ONE" in translated(british.format(""))
+        other = "<source>a color</source><target>a colour</target>"
+        more = british.format("").replace("<source>one two", f"{other}</{{0}}><{{0}}><source>one two")
+        more = more.format("trans-unit" if "trans-unit" in more else "segment")
+        with pytest.raises(RequestError, match=r"^document:\d: expected .*; got one into English \(en-GB\)"):
+            translated(more)
+
+
+def test_a_file_without_translations_is_no_catalogue_for_the_language_of_its_source():
+    """A target that is a copy of its source, which has segments or sub-flows, is no translation."""
+    code = '<ph id="1">alt="<sub>a cat</sub>"</ph> one two'
+    text = OLD.format(unit(f"<source>{code}</source>")).replace(" original", ' target-language="en-GB" original')
+    assert "TWO ONE" in translated(text)
+    file = re.search("<file.*</file>", text)[0]
+    of_target = file.replace("en-GB", "xx").replace("</source>", '</source><target state="final">eins</target>')
+    unnamed = text.replace(' source-language="en"', "").replace(' target-language="en-GB"', "")
+    assert "TWO ONE" in translated(unnamed)
+    for both in (file + of_target, of_target + file):
+        assert translated(text.replace(file, both)).count("TWO ONE") == 1
 
 
 @pytest.mark.parametrize(

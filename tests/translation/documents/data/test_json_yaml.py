@@ -97,6 +97,37 @@ def test_html_and_icu_in_strings_come_back_exactly():
     assert translated(text, translator=Same()) == text.replace("one", "eins")
 
 
+class Lines(Turned):
+    """Keeps the texts that it is asked to translate."""
+
+    def __init__(self):
+        super().__init__()
+        self.texts = []
+
+    def translate(self, text, *_):
+        self.texts.append(text)
+        return super().translate(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "joined"),
+    [
+        ("see <b>one\ntwo</b>\nthree", "see <b>one two</b>\nthree"),
+        ("see <a\nhref='x'>one\n  two</a> it", "see <a\nhref='x'>one two</a> it"),
+        ("<i>one\n<b>two</b></i>\n\nthree", "<i>one <b>two</b></i>\n\nthree"),
+        ("<p>one\ntwo</p>", "<p>one\ntwo</p>"),
+        ("<b>one\n\ntwo</b>\nthree", "<b>one\n\ntwo</b>\nthree"),
+        ("one <b\ntwo", "one <b\ntwo"),
+    ],
+)
+def test_a_line_break_inside_an_inline_element_divides_no_text(text, joined):
+    block = "".join(f"  {line}\n" if line else "\n" for line in text.split("\n"))
+    for form, data in (("json", json.dumps([text])), ("yaml", json.dumps([text])), ("yaml", f"a: |\n{block}")):
+        translator = Lines()
+        translate_document(translator, data.encode(), form)
+        assert translator.texts == [joined]
+
+
 YAML = """# one two
 a: &x one two  # three
 b: *x

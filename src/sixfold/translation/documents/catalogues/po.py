@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from sixfold.text.language_codes import base_language
 from sixfold.translation.cancellation import check_cancelled
 from sixfold.translation.documents.catalogues.accelerators import split_accelerator, uses_underscores
 from sixfold.translation.documents.catalogues.plurals import is_first_form_for_one, plural_forms
 from sixfold.translation.documents.options import NO_OPTIONS, DocumentOptions
-from sixfold.translation.documents.units import Atom, Span, Unit
+from sixfold.translation.documents.units import Atom, Span, TargetLanguage, Unit
 from sixfold.translation.documents.wrapping import join_wrapped
 from sixfold.translation.protection import Edit, apply_edits, protected_spans
 
@@ -159,6 +160,18 @@ def _quote(text: str, line_end: str = "\n") -> str:
     return (strings or ['""'])[0] if len(strings) <= 1 else line_end.join(['""', *strings])
 
 
+def target_languages(text: str) -> list[TargetLanguage]:
+    """Return the language that the header names, with the position of its fields; nothing if it names none."""
+    entries = list(_entries(text))
+    header = next((entry for entry in entries if entry.is_header), None)
+    if header is None:
+        return []
+    span, fields = header.forms[0]
+    code = re.match(r"[A-Za-z]{2,3}(?=$|[-_@.])", _field(fields, "Language") or "")
+    has_translations = any(form.strip() for entry in entries if not entry.is_header for _, form in entry.forms)
+    return [TargetLanguage(span[0], code.string, has_translations)] if code else []
+
+
 def set_language(text: str, code: str) -> str:
     """Return a catalogue whose header names a language, with as many plural forms as that language has.
 
@@ -193,7 +206,7 @@ def _translated_header(fields: str, code: str) -> tuple[str, int | None]:
     else:
         forms = plural_forms(code)
         count = int(forms[9]) if forms else None
-        language = language if language and language.lower().startswith(code.lower()) else code
+        language = language if language and base_language(language) == base_language(code) else code
         fields = _with_field(fields, "Language", language)
         fields = _with_field(fields, "Plural-Forms", forms) if forms else fields
     fields = re.sub(r"(?m)^(Content-Type:.*charset=)\S+", r"\1UTF-8", fields)

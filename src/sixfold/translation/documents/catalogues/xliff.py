@@ -1,170 +1,89 @@
-"""XLIFF 1.2 and 2: sources without a target get one; targets that are there, notes and alternatives stay."""
+"""XLIFF 1.2 and 2: sources without a target get one; targets that are there, notes and alternatives stay.
+
+A code of XLIFF 1.2 may have sub-flows, texts in `<sub>` such as the value of an alt attribute. They are units of their
+own, in the copy of the code that the target has.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from sixfold.text.language_codes import base_language
 from sixfold.translation.cancellation import check_cancelled
 from sixfold.translation.documents import xml
-from sixfold.translation.documents.units import Kind, Piece, Span, Unit, make_unit, text_pieces, unescape_references
+from sixfold.translation.documents.catalogues.xliff_segments import (
+    UNTRANSLATED_STATES,
+    Segment,
+    lacks_translation,
+    segments,
+    value_of,
+    with_attribute,
+)
+from sixfold.translation.documents.units import (
+    Kind,
+    Piece,
+    Span,
+    TargetLanguage,
+    Unit,
+    make_unit,
+    text_pieces,
+    unescape_references,
+)
 from sixfold.translation.protection import Edit, apply_edits
 
 PAIRED_TAGS = frozenset(["g", "mrk", "pc"])
 STARTS = {"bpt": "ept", "bx": "ex", "sc": "ec"}  # codes that stand for a start tag, and those for its end tag
 ENDS = {end: start for start, end in STARTS.items()}
-SKIPPED = frozenset(["alt-trans", "match", "matches", "note", "notes", "glossary", "bin-unit", "changeTrack"])
-UNTRANSLATED_STATES = frozenset(["new", "needs-translation", "needs-l10n", "initial"])
 _SEGMENTS = re.compile(r"<(?:[\w.-]+:)?mrk\b[^<>]*\bmtype\s*=\s*[\"']seg[\"']")
-
-
-@dataclass
-class Segment:
-    """A source with its target: a trans-unit of XLIFF 1.2 or a segment of XLIFF 2, as positions in the document."""
-
-    tag: xml.XmlToken
-    translates: bool
-    keeps_space: bool
-    version: int
-    state: str = ""  # of a segment of XLIFF 2
-    source: Span | None = None  # the content of the source
-    source_tag: xml.XmlToken | None = None
-    insertion: int = 0  # where a target is written if there is none
-    seg_source: Span | None = None
-    target: Span | None = None  # the content of the target
-    target_element: Span = (0, 0)
-    target_tag: xml.XmlToken | None = None
-
-
-@dataclass
-class _Walk:
-    """What is known about the elements around a position."""
-
-    translates: list[bool] = field(default_factory=lambda: [True])
-    keeps_space: list[bool] = field(default_factory=lambda: [False])
 
 
 def parse(text: str) -> list[Unit]:
     """Return the sources without a target, or with an empty one, as units."""
     units: list[Unit] = []
-    for segment in _segments(text):
+    for segment in segments(text):
         check_cancelled()
-        if segment.source is None or not segment.translates or _value(text, segment.tag, "approved") == "yes":
+        if segment.source is None or not segment.translates or value_of(text, segment.tag, "approved") == "yes":
             continue
-        if segment.seg_source is not None and segment.target is not None:
-            units += _segment_units(text, segment)
-        elif _lacks_translation(text, segment):
+        if segment.target is not None and (segment.seg_source is not None or _has_sub_flows(text, segment.source)):
+            units += _copied_units(text, segment)
+        elif lacks_translation(text, segment):
             unit = _make_unit(text, segment.source, segment)
             units += [] if unit is None else [_placed(text, segment, unit)]
     return units
 
 
-def _segments(text: str) -> Iterator[Segment]:
-    """Yield the segments of a document, in order."""
-    walk = _Walk()
-    segment: Segment | None = None
-    skipped = 0  # elements that are left out around the position
-    for token in xml.tokens(text):
-        name = xml.local_name(token.name)
-        if token.kind == "open" and (skipped or name in SKIPPED):
-            skipped += 1
-        elif skipped:
-            skipped -= token.kind == "close"
-        elif token.kind == "open":
-            values = {
-                key: match["double"] or match["single"] or "" for key, match in xml.attributes(text, token).items()
-            }
-            walk.translates.append({"yes": True, "no": False}.get(values.get("translate", ""), walk.translates[-1]))
-            space = {"preserve": True, "default": False}.get(values.get("xml:space", ""), walk.keeps_space[-1])
-            walk.keeps_space.append(space)
-            if name in ("trans-unit", "segment"):
-                version = 2 if name == "segment" else 1
-                segment = Segment(token, walk.translates[-1], space, version, values.get("state", ""))
-            elif segment is not None:
-                _open_content(segment, name, token)
-        elif token.kind == "close":
-            if len(walk.translates) > 1:
-                walk.translates.pop()
-                walk.keeps_space.pop()
-            if segment is not None and name in ("trans-unit", "segment"):
-                yield segment
-                segment = None
-            elif segment is not None:
-                _close_content(segment, name, token)
-        elif token.kind == "empty" and segment is not None and name == "target":
-            segment.target, segment.target_tag, segment.target_element = (0, 0), token, token.span
-
-
-def _open_content(segment: Segment, name: str, token: xml.XmlToken) -> None:
-    start = token.span[1]
-    if name == "source" and segment.source is None:
-        segment.source, segment.source_tag = (start, start), token
-    elif name == "seg-source":
-        segment.seg_source = start, start
-    elif name == "target" and segment.target is None:
-        segment.target, segment.target_tag = (start, start), token
-
-
-def _close_content(segment: Segment, name: str, token: xml.XmlToken) -> None:
-    start, end = token.span
-    if name == "source" and segment.source is not None:
-        segment.source, segment.insertion = (segment.source[0], start), end
-    elif name == "seg-source" and segment.seg_source is not None:
-        segment.seg_source, segment.insertion = (segment.seg_source[0], start), end
-    elif name == "target" and segment.target is not None and segment.target_tag is not None:
-        segment.target, segment.target_element = (segment.target[0], start), (segment.target_tag.span[0], end)
-
-
-def _value(text: str, tag: xml.XmlToken | None, name: str) -> str:
-    attribute = xml.attributes(text, tag).get(name) if tag is not None else None
-    return text[slice(*xml.attribute_span(attribute))] if attribute else ""
-
-
-def _with_attribute(text: str, tag: xml.XmlToken, name: str, value: str) -> str:
-    """Return a tag with another value of an attribute, as an opening tag."""
-    start, end = tag.span
-    attribute = xml.attributes(text, tag).get(name)
-    if attribute is not None:
-        first, last = xml.attribute_span(attribute)
-        raw = text[start:first] + value + text[last:end]
-    else:
-        raw = f'{text[start : tag.attributes[1]].rstrip()} {name}="{value}"{text[tag.attributes[1] : end].lstrip()}'
-    return re.sub(r"\s*/>\Z", ">", raw)
-
-
-def _lacks_translation(text: str, segment: Segment) -> bool:
-    """Return whether a target is missing, empty, or a copy of its source that is marked as new."""
-    if segment.target is None or not text[slice(*segment.target)].strip():
-        return True
-    state = segment.state if segment.version == 2 else _value(text, segment.target_tag, "state")
-    source, target = (" ".join(text[slice(*span)].split()) for span in (segment.source or (0, 0), segment.target))
-    return state in UNTRANSLATED_STATES and source == target
-
-
 def _placed(text: str, segment: Segment, unit: Unit) -> Unit:
-    """Return a unit for the target of its segment, which is written with its state."""
+    """Return a unit for the target of its segment, which is written with its state.
+
+    The codes and white space around the text of the source are written around the translation.
+    """
     assert segment.source_tag is not None
+    assert segment.source is not None
+    opened, closed = text[segment.source[0] : unit.span[0]], text[unit.span[1] : segment.source[1]]
     prefix = segment.source_tag.name.removesuffix("source")
     start, end = segment.target_element if segment.target is not None else (segment.insertion,) * 2
     tag = f"<{prefix}target>"
     if segment.target_tag is not None:
         tag = re.sub(r"\s*/>\Z", ">", text[slice(*segment.target_tag.span)])
-    after = f"</{prefix}target>"
+    after = f"{closed}</{prefix}target>"
     before = ""
     if segment.target is None:  # it stands below its source, with the same white space in front
         leading = re.search(r"\s*\Z", text[segment.tag.span[1] : segment.source_tag.span[0]])
         before = leading[0] if leading else ""
     if segment.version == 1:
-        done, review = (before + (_with_state(tag, state)) for state in ("translated", "needs-review-translation"))
+        done, review = (
+            before + _with_state(tag, state) + opened for state in ("translated", "needs-review-translation")
+        )
         return _with_cdata(
             text, segment, replace(unit, span=(start, end), around=(done, after), review_around=(review, after))
         )
     raw = text[segment.tag.span[1] : start]
-    done = _with_attribute(text, segment.tag, "state", "translated")
-    around = (f"{done}{raw}{before}{tag}", after)
-    review_around = (f"{text[slice(*segment.tag.span)]}{raw}{before}{tag}", after)
+    done = with_attribute(text, segment.tag, "state", "translated")
+    around = (f"{done}{raw}{before}{tag}{opened}", after)
+    review_around = (f"{text[slice(*segment.tag.span)]}{raw}{before}{tag}{opened}", after)
     return _with_cdata(
         text, segment, replace(unit, span=(segment.tag.span[0], end), around=around, review_around=review_around)
     )
@@ -173,7 +92,7 @@ def _placed(text: str, segment: Segment, unit: Unit) -> Unit:
 def _with_state(tag: str, state: str) -> str:
     """Return the opening tag of a target of XLIFF 1.2 with a state."""
     token = next(xml.tokens(tag))
-    return _with_attribute(tag, token, "state", state)
+    return with_attribute(tag, token, "state", state)
 
 
 def _with_cdata(text: str, segment: Segment, unit: Unit) -> Unit:
@@ -191,17 +110,31 @@ def _with_cdata(text: str, segment: Segment, unit: Unit) -> Unit:
     return replace(unit, escape=escape, around=opened[0], review_around=opened[1])
 
 
-def _segment_units(text: str, segment: Segment) -> list[Unit]:
-    """Return the parts of a target that `normalise` has copied from its seg-source as units."""
+def _copied_units(text: str, segment: Segment) -> list[Unit]:
+    """Return the units of a target that `normalise` has copied: its segments, or else all of it, and its sub-flows."""
     assert segment.target is not None
-    assert segment.seg_source is not None
-    if text[slice(*segment.target)] != text[slice(*segment.seg_source)]:
+    content = segment.seg_source or segment.source
+    if content is None or text[slice(*segment.target)] != text[slice(*content)]:
         return []
     state = xml.attributes(text, segment.target_tag).get("state") if segment.target_tag else None
     if state is None or text[slice(*xml.attribute_span(state))] not in ("translated", *UNTRANSLATED_STATES):
         return []
-    units, start, depth = [], None, 0
-    for token in xml.tokens(text, *segment.target):
+    spans = _divided(text, segment.target) or [segment.target]
+    units = []
+    for span in spans:
+        unit = _make_unit(text, span, segment)
+        units += [] if unit is None else [unit]
+        units += _sub_units(text, span, segment)
+    review, unfinished = (
+        (xml.attribute_span(state), other) for other in ("needs-review-translation", "needs-translation")
+    )
+    return [replace(unit, review=review, unfinished=unfinished) for unit in units]
+
+
+def _divided(text: str, target: Span) -> list[Span]:
+    """Return the contents of the segments that a target is divided into."""
+    spans, start, depth = [], None, 0
+    for token in xml.tokens(text, *target):
         if xml.local_name(token.name) != "mrk":
             continue
         if token.kind == "open" and start is None and _SEGMENTS.match(text, *token.span):
@@ -211,36 +144,74 @@ def _segment_units(text: str, segment: Segment) -> list[Unit]:
         elif token.kind == "close" and depth:
             depth -= 1
         elif token.kind == "close" and start is not None:
-            unit = _make_unit(text, (start, token.span[0]), segment)
-            if unit is not None:
-                review = xml.attribute_span(state), "needs-review-translation"
-                units.append(replace(unit, span=(start, token.span[0]), review=review))
+            spans.append((start, token.span[0]))
             start = None
+    return spans
+
+
+def _has_sub_flows(text: str, span: Span) -> bool:
+    return "sub" in text[slice(*span)] and any(xml.local_name(token.name) == "sub" for token in xml.tokens(text, *span))
+
+
+def _sub_units(text: str, span: Span, segment: Segment) -> list[Unit]:
+    """Return the sub-flows in the codes of a segment as units; those that are in protected texts stay."""
+    units: list[Unit] = []
+    opened: list[xml.XmlToken] = []  # the sub-flows around the position
+    protected = 0  # elements around the position, from the one that is protected
+    for token in xml.tokens(text, *span):
+        if protected or (token.kind == "open" and _is_protected(text, token)):
+            protected += (token.kind == "open") - (token.kind == "close")
+        elif xml.local_name(token.name) == "sub" and token.kind == "open":
+            opened.append(token)
+        elif xml.local_name(token.name) == "sub" and token.kind == "close" and opened:
+            first = opened.pop()
+            pieces = _pieces(text, (first.span[1], token.span[0]))
+            before = unescape_references(text[max(0, first.span[0] - 6) : first.span[0]])[-1:]
+            unit = make_unit(pieces, _escape_after(before), collapses=not segment.keeps_space)
+            units += [] if unit is None else [unit]
     return units
 
 
-def normalise(text: str) -> str:
-    """Return a document in which a source that is divided into segments has a target divided in the same way.
+def _escape_after(before: str) -> Callable[[str], str]:
+    """Return the function that writes a sub-flow after a character of its code, which may be a quotation mark.
 
-    The target is a copy of its seg-source, whose segments are then translated one by one.
+    The value of `alt="` ends at the next straight mark, so that a translation has curly ones.
+    """
+    curly = {'"': "“”", "'": "’’"}.get(before)
+    if curly is None:
+        return xml.escape_text
+
+    def escape(translation: str) -> str:
+        first, *others = translation.split(before)
+        return xml.escape_text(first + "".join(curly[index % 2] + part for index, part in enumerate(others)))
+
+    return escape
+
+
+def normalise(text: str) -> str:
+    """Return a document in which a source with segments or sub-flows has a target with the same ones.
+
+    The target is a copy of the seg-source or of the source, whose parts are then translated one by one.
     """
     edits = []
-    for segment in _segments(text):
-        if segment.seg_source is None or not segment.translates or not _lacks_translation(text, segment):
+    for segment in segments(text):
+        if not segment.translates or segment.source is None or segment.source_tag is None:
             continue
-        content = text[slice(*segment.seg_source)]
-        if not _SEGMENTS.search(content) or segment.source_tag is None:
+        span = segment.source if segment.seg_source is None else segment.seg_source
+        content = text[slice(*span)]
+        is_divided = segment.seg_source is not None and _SEGMENTS.search(content)
+        if not (is_divided or _has_sub_flows(text, span)) or not lacks_translation(text, segment):
             continue
         prefix = segment.source_tag.name.removesuffix("source")
         tag = f"<{prefix}target>" if segment.target_tag is None else text[slice(*segment.target_tag.span)]
-        span = segment.target_element if segment.target is not None else (segment.insertion,) * 2
-        edits.append(Edit(span, f"{_with_state(tag, 'translated')}{content}</{prefix}target>"))
+        replaced = segment.target_element if segment.target is not None else (segment.insertion,) * 2
+        edits.append(Edit(replaced, f"{_with_state(tag, 'translated')}{content}</{prefix}target>"))
     return apply_edits(text, edits)
 
 
 def _make_unit(text: str, span: Span, segment: Segment) -> Unit | None:
     pieces = _pieces(text, span)
-    return make_unit(pieces, xml.escape_text, collapses=not segment.keeps_space, trims=False)
+    return make_unit(pieces, xml.escape_text, collapses=not segment.keeps_space)
 
 
 def _pieces(text: str, span: Span) -> list[Piece]:
@@ -309,24 +280,46 @@ def _pair_codes(text: str, pieces: Sequence[Piece], tags: Sequence[tuple[xml.Xml
 
 
 def _code_id(text: str, token: xml.XmlToken) -> str:
-    return _value(text, token, "startRef") or _value(text, token, "rid") or _value(text, token, "id")
+    return value_of(text, token, "startRef") or value_of(text, token, "rid") or value_of(text, token, "id")
+
+
+def target_languages(text: str) -> list[TargetLanguage]:
+    """Return the target languages that the files name, with the positions of their tags."""
+    named = [(token.span[0], value_of(text, token, attribute)) for token, attribute in _language_tags(text)]
+    translated = [segment.tag.span[0] for segment in segments(text) if _has_own_translation(text, segment)]
+    languages = []
+    for index, (start, code) in enumerate(named):
+        end = named[index + 1][0] if index + 1 < len(named) else len(text)
+        has_translations = bisect_left(translated, start) < bisect_left(translated, end)
+        languages += [TargetLanguage(start, code, has_translations)] if code else []
+    return languages
+
+
+def _has_own_translation(text: str, segment: Segment) -> bool:
+    """Return whether a segment has a translation that stays: no copy of its source that `normalise` has made."""
+    return segment.translates and not lacks_translation(text, segment) and not _copied_units(text, segment)
 
 
 def set_language(text: str, code: str) -> str:
     """Return a document whose files name a target language; one that names a region of it already stays."""
-    edits = []
+    edits = [
+        Edit(token.span, with_attribute(text, token, attribute, code))
+        for token, attribute in _language_tags(text)
+        if base_language(value_of(text, token, attribute)) != base_language(code)
+    ]
+    return apply_edits(text, edits)
+
+
+def _language_tags(text: str) -> Iterator[tuple[xml.XmlToken, str]]:
+    """Yield the tags that name the target language, with the names of their attributes for it.
+
+    In XLIFF 1.2 that is the tag of each file, and in XLIFF 2 that of the whole document.
+    """
     for token in xml.tokens(text):
         name = xml.local_name(token.name)
-        if token.kind != "open" or name not in ("xliff", "file"):
-            continue
-        values = xml.attributes(text, token)
-        is_version_2 = "srcLang" in values
-        if name == "file" and not ("source-language" in values or "target-language" in values):
-            continue
-        if name == "xliff" and not is_version_2:
-            continue
-        attribute = "trgLang" if is_version_2 else "target-language"
-        present = _value(text, token, attribute)
-        if base_language(present) != base_language(code):
-            edits.append(Edit(token.span, _with_attribute(text, token, attribute, code)))
-    return apply_edits(text, edits)
+        if token.kind == "open" and name in ("xliff", "file"):
+            values = xml.attributes(text, token)
+            if name == "xliff" and "srcLang" in values:
+                yield token, "trgLang"
+            elif name == "file" and not values.keys().isdisjoint(("source-language", "target-language")):
+                yield token, "target-language"

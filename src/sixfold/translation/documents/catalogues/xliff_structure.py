@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from sixfold.translation.documents import xml
-from sixfold.translation.documents.catalogues.xliff import ENDS, SKIPPED
+from sixfold.translation.documents.catalogues.xliff import ENDS
+from sixfold.translation.documents.catalogues.xliff_segments import SKIPPED
 from sixfold.translation.documents.structure import Structure, StructureBuilder
 
 LANGUAGE_ATTRIBUTES = frozenset(["target-language", "trgLang"])
@@ -88,7 +89,7 @@ class _Reader:
             self.target = None
 
     def characters(self, content: str) -> None:
-        code = [f"the code {content!r}"] if any(self.around[name] for name in CODE_TAGS) else []
+        code = [f"the code {content!r}"] if self.is_in_code() else []
         if self.target is not None:
             self.is_blank = self.is_blank and not content.strip()
             self.target += code
@@ -96,6 +97,11 @@ class _Reader:
         self.text.append(content)
         if self.around["source"] or self.around["seg-source"]:
             self.source += code
+
+    def is_in_code(self) -> bool:
+        """Return whether the text at the position must stay: a sub-flow in a code is text again."""
+        innermost = next((name for name in reversed(self.path) if name in (*CODE_TAGS, "sub")), "sub")
+        return innermost != "sub" or self.around["protected"] > 0
 
     def end_text(self) -> None:
         content = " ".join("".join(self.text).split())

@@ -13,7 +13,7 @@ from sixfold.translation.cancellation import check_cancelled
 from sixfold.translation.documents.data.keys import is_data, key_patterns
 from sixfold.translation.documents.options import NO_OPTIONS, DocumentOptions
 from sixfold.translation.documents.units import Span, Unit, UnreadableError, make_unit, text_pieces
-from sixfold.translation.documents.wrapping import join_wrapped
+from sixfold.translation.documents.wrapping import join_elements, join_wrapped
 
 MAX_DEPTH = 100  # of lists and mappings in YAML; the time of its scanner grows with the square of the depth
 _TOKEN = re.compile(r'"(?P<string>[^"\\]*+(?:\\.[^"\\]*+)*+)"(?P<colon>\s*:)?|[\[\]{},]', re.S)
@@ -38,7 +38,7 @@ def parse_json(text: str, options: DocumentOptions = NO_OPTIONS) -> list[Unit]:
         raw = text[slice(*span)]
         if is_data(raw):
             continue
-        unit = make_unit(text_pieces(text, span, _decode), _encoder(raw), collapses=False)
+        unit = make_unit(text_pieces(text, span, _decode_text), _encoder(raw), collapses=False)
         if unit is not None:
             units.append(unit)
     return units
@@ -63,6 +63,10 @@ def _json_values(text: str) -> Iterator[tuple[Span, list[str]]]:
 
 def _decode(raw: str) -> str:
     return str(json.loads(f'"{raw}"', strict=False))
+
+
+def _decode_text(raw: str) -> str:
+    return join_elements(_decode(raw))
 
 
 def _encode(text: str) -> str:
@@ -156,11 +160,12 @@ def _scalar_units(text: str, node: Any) -> list[Unit]:
         return []
     if node.style in ("|", ">"):
         return _block_units(text, (start, end), node.value)
+    joined = join_elements(node.value)
     if node.style is None:
-        return [Unit((start, end), node.value, escape=_quote_if_needed)]
+        return [Unit((start, end), joined, escape=_quote_if_needed)]
     if node.style == '"':
-        return [Unit((start + 1, end - 1), node.value, escape=_encode)]
-    return [Unit((start, end), node.value, escape=_single_quoted)]
+        return [Unit((start + 1, end - 1), joined, escape=_encode)]
+    return [Unit((start, end), joined, escape=_single_quoted)]
 
 
 def _block_units(text: str, span: Span, value: str) -> list[Unit]:
@@ -180,7 +185,7 @@ def _block_units(text: str, span: Span, value: str) -> list[Unit]:
     lines = value.strip("\n")
     own = len(content) - len(content.lstrip(" ")) - (len(lines) - len(lines.lstrip(" ")))
     indent, start = " " * own, header.end() + blank + own
-    joined, wrap = (lines.rstrip(), str) if is_folded else join_wrapped(lines.rstrip())
+    joined, wrap = (join_elements(lines.rstrip()), str) if is_folded else join_wrapped(lines.rstrip())
 
     def indented(translation: str) -> str:
         written = (translation.replace("\n", "\n\n") if is_folded else wrap(translation)).split("\n")
