@@ -4,19 +4,24 @@ import argparse
 import json
 import zipfile
 
+import ctranslate2
 import numpy as np
+import pytest
+import sentencepiece
 import torch
 from ctranslate2.converters import opennmt_py
-from small_sentencepiece import train
+from small_sentencepiece import TEXT, train
 
+from sixfold.decoding.options import SearchOptions
+from sixfold.engines.cpu import CpuEngine
+
+SENTENCES = list(dict.fromkeys(TEXT))[:10]
 D_MODEL, D_FF, HEADS, LAYERS, POSITIONS = 32, 48, 4, 2, 120
 
 
 def opennmt(folder, quantization=None, separate=True, seed=1, positions=True):
     """Write a model as OpenNMT-py trains them: Argos packages hold such models. Return its SentencePiece model."""
     data = train()
-    import sentencepiece
-
     library = sentencepiece.SentencePieceProcessor(model_proto=data)
     pieces = [library.id_to_piece(index) for index in range(3, library.get_piece_size())]
     source = ["<unk>", "<blank>", "<s>", "</s>", *pieces]
@@ -101,3 +106,27 @@ def argos(path, model_folder, data, **metadata):
         for file in sorted(model_folder.iterdir()):
             archive.write(file, f"translate-en_es-1_9/model/{file.name}")
     return path
+
+
+def their_translations(folder, tokens, compute, length=16):
+    translator = ctranslate2.Translator(str(folder), compute_type=compute, inter_threads=1, intra_threads=1)
+    options = {"beam_size": 4, "patience": 2.0, "max_decoding_length": length, "return_scores": True}
+    results = translator.translate_batch(tokens, max_input_length=0, min_decoding_length=1, **options)
+    return [(result.hypotheses[0], result.scores[0]) for result in results]
+
+
+def check_folder(folder, data, file, tolerance=2e-3):
+    """Compare translations, as tokens with scores, of the folder in ctranslate2 and of the model in our engine."""
+    library = sentencepiece.SentencePieceProcessor(model_proto=data)
+    theirs = their_translations(folder, [library.encode(text, out_type=str) for text in SENTENCES], "float32")
+    layout, tokenizer = file.sequence_format, file.tokenizer
+    engine = CpuEngine(file, "float32", threads=1)
+    sources = [[*layout.before_source, *tokenizer.encode(text), *layout.after_source] for text in SENTENCES]
+    ours = engine.decode(sources, SearchOptions(beam=4, max_length=16))
+    names = (file.target_tokenizer or tokenizer).tokens
+    same = 0
+    for (tokens, score), (best,) in zip(theirs, ours, strict=True):
+        assert best.score == pytest.approx(score, abs=tolerance)
+        same += [names[index] for index in best.tokens] == tokens
+    assert same >= len(SENTENCES) - 1 - (tolerance > 0.01) * 3  # of translations with the same score, rounding decides
+    assert len({tuple(tokens) for tokens, _ in theirs}) > 3

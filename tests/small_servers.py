@@ -36,7 +36,8 @@ class Server:
         command = [sys.executable, "-m", "sixfold", "serve", "--port", str(port), *arguments]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, encoding="utf-8")
         self._listens = threading.Event()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
         assert self._listens.wait(180), self.log
         self.url = next(line["url"] for line in self.log if line.get("event") == "listening")
         self.port = urlsplit(self.url).port
@@ -80,6 +81,7 @@ class Server:
 
     def __exit__(self, *_):
         self.stop(signal.SIGKILL)
+        self._reader.join(10)  # it reads the last lines
         self.process.stderr.close()
         self._config.close()
 

@@ -11,7 +11,7 @@ from sixfold import modelfile
 from sixfold.config import Config, DataConfig, ModelConfig, TokenizerConfig, TrainingConfig
 from sixfold.model.transformer import build, weights_of
 from sixfold.tasks.loss import TokenLoss
-from sixfold.tasks.translation import pair_batch
+from sixfold.tasks.translation_batches import pair_batch
 from sixfold.text.learn import train_tokenizer
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.training.loop import train

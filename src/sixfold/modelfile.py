@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_type_hints
 
@@ -15,8 +15,9 @@ from sixfold.config import Config, ModelConfig, from_dict, to_dict
 from sixfold.configfile import merge, section_from
 from sixfold.errors import ConfigError, ModelFileError
 from sixfold.quantization import dequantize, is_quantized, quantize
-from sixfold.tensorfile import Tensor
+from sixfold.tensorfile import OpenFile, Tensor
 from sixfold.text.language_profiles import LanguageProfile, profiles_from_json, profiles_to_json
+from sixfold.text.prompt_format import PromptFormat
 from sixfold.text.sequence_format import SequenceFormat
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.weights import canonical, check_weights, shapes
@@ -69,6 +70,32 @@ class Shortlist:
         return cls(always, np.append(0, begins).astype(np.int32), targets.astype(np.int32))
 
 
+class DeferredWeights(Mapping[str, Tensor]):
+    """Weights that have been checked and are not in memory; all are read when one is first used."""
+
+    def __init__(self, weights: Mapping[str, Tensor], read: Callable[[], Mapping[str, Tensor]]) -> None:
+        """Remember the names and the size of `weights`, which `read` returns again."""
+        self._names, self._read = list(weights), read
+        self.nbytes = sum(tensor.nbytes for tensor in weights.values())
+        self._weights: Mapping[str, Tensor] | None = None
+
+    def __getitem__(self, name: str) -> Tensor:
+        if self._weights is None:
+            self._weights = self._read()
+        return self._weights[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    @property
+    def cached_bytes(self) -> int:
+        """The memory that they take now."""
+        return 0 if self._weights is None else self.nbytes
+
+
 @dataclass(frozen=True)
 class ModelFile:
     """A model as it is stored. A weight is read when it is first used, and `weight` converts it to float32."""
@@ -84,6 +111,7 @@ class ModelFile:
     profiles: Mapping[str, LanguageProfile] = field(default_factory=dict)  # of its languages, to detect them by
     target_tokenizer: Tokenizer | None = None  # None: `tokenizer` is that of both sides
     sequence_format: SequenceFormat | None = None  # None: a tag before the source, and <eos> after it
+    prompt_format: PromptFormat | None = None  # None: <bos> before a prompt, and <eos> after a text
 
     def weight(self, name: str) -> np.ndarray:
         """Return a weight in float32; a shared weight can be read by each of its names."""
@@ -111,7 +139,20 @@ class ModelFile:
     @property
     def nbytes(self) -> int:
         """The size of all tensors, in bytes. None is read for it."""
+        if isinstance(self.tensors, DeferredWeights):
+            return self.tensors.nbytes
         return sum(tensor.nbytes for tensor in self.tensors.values())
+
+    @property
+    def cached_bytes(self) -> int:
+        """The memory that weights take which have been read and are kept."""
+        if isinstance(self.tensors, DeferredWeights):
+            return self.tensors.cached_bytes
+        return sum(tensor.cached_bytes for tensor in self.tensors.values())
+
+    def header(self) -> ModelFile:
+        """Return the model without its weights, tokenisers and shortlist, which take most of the memory."""
+        return replace(self, tensors={}, tokenizer=None, target_tokenizer=None, shortlist=None)
 
     @property
     def storage(self) -> str:
@@ -132,6 +173,7 @@ def save(
     profiles: Mapping[str, LanguageProfile] | None = None,
     target_tokenizer: Tokenizer | None = None,
     sequence_format: SequenceFormat | None = None,
+    prompt_format: PromptFormat | None = None,
 ) -> str:
     """Write a model and return its checksum. The weights must be exactly those of the config.
 
@@ -164,12 +206,15 @@ def save(
         metadata["target_tokenizer"] = target_tokenizer.to_json()
     if sequence_format is not None:
         metadata["sequence_format"] = sequence_format.to_json()
+    if prompt_format is not None:
+        metadata["prompt_format"] = prompt_format.to_json()
     return tensorfile.write(Path(path), tensors, metadata)
 
 
-def load(path: Path | str, verify: bool = True) -> ModelFile:
+def load(source: Path | str | OpenFile, verify: bool = True) -> ModelFile:
     """Read a model. `verify=False` skips the checksum, for a caller that has verified the same file before."""
-    tensors, metadata = tensorfile.read(Path(path), verify)
+    path = source.path if isinstance(source, OpenFile) else Path(source)
+    tensors, metadata = tensorfile.read(source if isinstance(source, OpenFile) else path, verify)
     if metadata.get("format") != FORMAT:
         raise ModelFileError(
             f"{path}: a safetensors file, but not a Sixfold model",
@@ -187,6 +232,8 @@ def load(path: Path | str, verify: bool = True) -> ModelFile:
         sizes = config.model.vocab_read, config.model.vocab
         stored_format = metadata.get("sequence_format")
         sequence_format = SequenceFormat.from_json(stored_format, *sizes) if stored_format else None
+        stored_prompts = metadata.get("prompt_format")
+        prompt_format = PromptFormat.from_json(stored_prompts, config.model.vocab) if stored_prompts else None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ConfigError) as error:
         raise ModelFileError(f"{path}: its config, card or profiles cannot be read: {error}") from None
     lists = {name: tensors.pop(name) for name in list(tensors) if name.startswith(SHORTLIST)}
@@ -199,8 +246,8 @@ def load(path: Path | str, verify: bool = True) -> ModelFile:
     target = metadata.get("target_tokenizer")
     target_tokenizer = Tokenizer.from_json(target, f"{path}: target tokenizer") if target else None
     return ModelFile(
-        config, tensors, tokenizer, card, checksum, shortlist, Path(path).stem, others, profiles, target_tokenizer,
-        sequence_format,
+        config, tensors, tokenizer, card, checksum, shortlist, path.stem, others, profiles, target_tokenizer,
+        sequence_format, prompt_format,
     )  # fmt: skip
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 
 def is_quantized(name: str, array: np.ndarray) -> bool:
     """Return whether int8 storage quantises a weight: matrices and token tables, but no small tables."""
+    return is_quantized_shape(name, array.shape)
+
+
+def is_quantized_shape(name: str, shape: Sequence[int]) -> bool:
+    """Return the same as `is_quantized` for a weight of this shape."""
     exact = (".position.", ".segment.", ".compatibility.")
-    return array.ndim == 2 and not any(part in name for part in exact)
+    return len(shape) == 2 and not any(part in name for part in exact)
 
 
 def quantize(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

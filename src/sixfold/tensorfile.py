@@ -76,6 +76,11 @@ class Tensor:
         return Tensor, (self.dtype, self.data, self.shape)
 
     @property
+    def cached_bytes(self) -> int:
+        """The memory that the values take; 0 if they are in a file and have not been read, or not been kept."""
+        return 0 if isinstance(self._data, StoredArray) else self._data.nbytes
+
+    @property
     def nbytes(self) -> int:
         """The size of the stored values, in bytes."""
         return self._data.size if isinstance(self._data, StoredArray) else self._data.nbytes
@@ -191,15 +196,21 @@ class StoredArray:
         return array
 
 
-def read(path: Path, verify: bool = True) -> tuple[dict[str, Tensor], dict[str, str]]:
+def open_file(path: Path) -> OpenFile:
+    """Open a file; raise ModelFileError if that fails."""
+    try:
+        return OpenFile(path)
+    except OSError as error:
+        raise ModelFileError(f"{path}: {error.strerror}") from None
+
+
+def read(path: Path | OpenFile, verify: bool = True) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Return the tensors of a file, each of which is read when its data is first used, and the metadata.
 
     `verify` compares the checksum, if the file has one. This reads the whole file once in small parts.
     """
-    try:
-        file = OpenFile(path)
-    except OSError as error:
-        raise ModelFileError(f"{path}: {error.strerror}") from None
+    file = path if isinstance(path, OpenFile) else open_file(path)
+    path = file.path
     head = file.read(0, min(8, file.size)).tobytes()
     if file.size < 8 or struct.unpack("<Q", head)[0] > min(file.size - 8, MAX_HEADER_BYTES):
         # Checked only here, because the length of a valid header may begin with the same bytes.

@@ -5,7 +5,7 @@ import pytest
 from small_models import SMALL, in_memory, random_model
 
 from sixfold.engines.cpu import CpuEngine
-from sixfold.engines.pool import EnginePool, PooledEngine
+from sixfold.engines.pool import ModelPool, PooledEngine, PooledFile
 
 SOURCE = [[5, 6, 7, 2]]
 
@@ -16,9 +16,10 @@ class Counted:
     def __init__(self, pool, seed, size):
         self.file = in_memory(SMALL, random_model(SMALL, seed))
         self.opened = self.closed = 0
-        self.engine = PooledEngine(pool, SMALL, size, self.open)
+        self.pooled_file = PooledFile(pool, 0, self.file.header)
+        self.engine = PooledEngine(pool, SMALL, size, self.open, self.pooled_file)
 
-    def open(self):
+    def open(self, _):
         self.opened += 1
         engine, counted = CpuEngine(self.file, "float32", threads=1), self
 
@@ -34,7 +35,7 @@ class Counted:
 
 
 def test_the_least_recently_used_model_is_closed():
-    pool = EnginePool(250)
+    pool = ModelPool(250)
     first, second, third = (Counted(pool, seed, 100) for seed in (1, 2, 3))
     assert [each.opened for each in (first, second, third)] == [0, 0, 0]
     for each in (first, second, first, third):
@@ -50,7 +51,7 @@ def test_the_least_recently_used_model_is_closed():
 
 
 def test_every_method_gives_what_the_engine_gives():
-    pooled = Counted(EnginePool(0), 1, 100)
+    pooled = Counted(ModelPool(0), 1, 100)
     engine = CpuEngine(pooled.file, "float32", threads=1)
     assert pooled.engine.score(SOURCE, [[5, 6]])[0] == pytest.approx(engine.score(SOURCE, [[5, 6]])[0], abs=1e-5)
     assert (pooled.engine.align(SOURCE, [[5, 6]])[0] == engine.align(SOURCE, [[5, 6]])[0]).all()
@@ -58,7 +59,7 @@ def test_every_method_gives_what_the_engine_gives():
 
 
 def test_a_model_in_use_stays_open():
-    pool = EnginePool(100)
+    pool = ModelPool(100)
     first, second = (Counted(pool, seed, 100) for seed in (1, 2))
     with pool.use(first.engine) as engine:
         second.engine.decode(SOURCE)
@@ -68,7 +69,7 @@ def test_a_model_in_use_stays_open():
 
 
 def test_many_threads_share_a_small_pool():
-    pool = EnginePool(150)
+    pool = ModelPool(150)
     models = [Counted(pool, seed, 100) for seed in (1, 2, 3)]
     expected = [CpuEngine(each.file, "float32").decode(SOURCE)[0][0].tokens for each in models]
     wrong = []
@@ -90,13 +91,13 @@ def test_many_threads_share_a_small_pool():
 
 
 def test_a_model_that_cannot_be_opened_raises_each_time():
-    pool = EnginePool(100)
+    pool = ModelPool(100)
 
-    def fail():
+    def fail(_):
         time.sleep(0)
         raise OSError("gone")
 
-    engine = PooledEngine(pool, SMALL, 10, fail)
+    engine = PooledEngine(pool, SMALL, 10, fail, PooledFile(pool, 0, in_memory(SMALL, random_model(SMALL)).header))
     for _ in range(2):
         with pytest.raises(OSError, match="gone"):
             engine.decode(SOURCE)

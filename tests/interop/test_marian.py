@@ -197,3 +197,6 @@ def test_damaged_files_are_one_line(tmp_path):
     np.savez(model, **{"special:model.yml": np.array([print], object)}, allow_pickle=True)
     with pytest.raises(ModelFileError, match="arrays and nothing else"):
         read_source(str(model))
+    np.savez_compressed(model, a=np.zeros(10**7))
+    with pytest.raises(ModelFileError, match=r"expected at most .* bytes in it, 20 times its own size; got 80,"):
+        read_source(str(model))

@@ -2,12 +2,14 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 import small_checkpoints as checkpoints
 from commands import complaint, run_here
 
 from sixfold import Translator, modelfile
+from sixfold.cli.import_ import default_output
 from sixfold.errors import SixfoldError
 from sixfold.interop.huggingface_tokenizers import ChosenLanguages
 from sixfold.interop.sources import read_source
@@ -62,6 +64,26 @@ def test_the_command_writes_a_file_that_translates(marian, tmp_path, capsys):
     with Translator(out, "cpu") as translator:
         assert translator.directions == [("en", "fr")]
         assert translator.translate("The machines are learning.").languages == ("en", "fr")
+
+
+def test_without_an_output_a_new_file_gets_the_name_of_the_source(copy, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    copy.rename("opus-1.5-en-fr")
+    expected = "opus-1.5-en-fr.safetensors"
+    assert run_here(capsys, "import", "opus-1.5-en-fr/", "--storage", "int8").out == f"{expected}\n"
+    assert modelfile.load(expected).storage == "int8"
+    written = Path(expected).read_bytes()
+    message = complaint("import", "opus-1.5-en-fr")
+    assert f"{expected}: expected no such file" in message
+    assert f"--output {expected} replaces it" in message
+    assert Path(expected).read_bytes() == written
+    monkeypatch.chdir("opus-1.5-en-fr")
+    assert default_output(".").name == expected
+    Path("model.npz.best.npz").touch()
+    assert default_output("model.npz.best.npz").name == "model.npz.best.safetensors"
+    assert default_output("Owner/nllb-1.3B").name == "nllb-1.3B.safetensors"
+    with pytest.raises(SixfoldError, match="/ has no name"):
+        default_output("/")
 
 
 def test_a_forbidden_token_is_never_written(copy):

@@ -237,8 +237,8 @@ def test_a_long_queue_is_worked_off_in_time_in_proportion_to_it():
 
 
 def test_results_are_cached_under_all_that_they_depend_on():
-    direction = SimpleNamespace(file=SimpleNamespace(checksum="sha256:1"), languages=("zh", "en"))
-    other = SimpleNamespace(file=SimpleNamespace(checksum="sha256:2"), languages=("zh", "en"))
+    direction = SimpleNamespace(header=SimpleNamespace(checksum="sha256:1"), languages=("zh", "en"))
+    other = SimpleNamespace(header=SimpleNamespace(checksum="sha256:2"), languages=("zh", "en"))
     glossaries = [Glossary((Term("a", target),)) for target in "bbc"]
     keys = [BatchKey(None, direction, DecodeOptions(glossary=glossary)) for glossary in glossaries]
     assert keys[0] == keys[1] != keys[2]

@@ -230,6 +230,9 @@ def test_files_that_are_refused(server):
     assert post("a.docx", b"no zip", source="zh", target="en")[0] == 400
     assert post("a.html", b"\xff\xfe\x00", source="zh", target="en")[0] == 400
     assert server.ask("/translate_file", {"q": 1})[0] == 400
+    german = 'msgid ""\nmsgstr "Language: de\\n"\n\nmsgid "我爱猫"\nmsgstr ""\n'.encode()
+    status, _, response = post("a.po", german, source="zh", target="en")
+    assert (status, response["error"][:36]) == (400, "a.po:2: expected a catalogue for tra")
     for path in ("/download_file/none.txt", "/download_file/..%2f..%2fetc%2fpasswd", "/download_file/../../etc/passwd"):
         assert server.ask(path)[0] == 404
 

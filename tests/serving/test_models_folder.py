@@ -4,6 +4,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from sixfold import modelfile
+from sixfold.engines.memory import engine_memory, file_memory
 from sixfold.errors import RequestError
 from sixfold.serving.app import make_app
 from sixfold.serving.models import ReloadingModels
@@ -19,9 +20,10 @@ def folder(models, tmp_path):
 
 
 def test_the_models_of_a_folder_are_served_and_opened_when_they_are_used(folder):
-    size = modelfile.load(folder / "zh-en.safetensors").nbytes
+    file = modelfile.load(folder / "zh-en.safetensors")
+    size = file_memory(file) + engine_memory(file, "int8")
     models = ReloadingModels([], 1, folder, memory=int(1.5 * size))
-    (pool,) = {each._pool for each in models._loaded.translator._engines}
+    pool = models._loaded.translator._pool
     with TestClient(make_app(ServeOptions(pivot=True), models, log=lambda _: None), "http://localhost") as client:
         assert pool.open_bytes == 0
         targets = {each["code"]: set(each["targets"]) for each in client.get("/languages").json()}

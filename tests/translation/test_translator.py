@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from sixfold import modelfile
 from sixfold.errors import RequestError
+from sixfold.translation.line_translator import LineTranslator
 from sixfold.translation.options import TranslateOptions
+from sixfold.translation.request import TranslationRequest
 from sixfold.translation.translator import MAX_WINDOW, Translator
 
 REQUESTS = 1000  # of 8 threads together; 8,000 pass too
@@ -30,6 +32,14 @@ LIKELY = st.text(st.sampled_from("我爱猫狗 。！.!\n\r\t\u2028\x0b\x1c1a\ud
 def ends(line):
     """The white space at both ends of a line."""
     return line[: len(line) - len(line.lstrip())], line[len(line.rstrip()) :]
+
+
+def test_the_route_of_a_line_is_chosen_once(translator, monkeypatch):
+    lines, routed = ["我爱猫。", "我爱狗。", "我爱猫。"], []
+    route = translator.route
+    monkeypatch.setattr(Translator, "route", lambda _, text, request: routed.append(text) or route(text, request))
+    translations = list(LineTranslator(translator, TranslationRequest()).translate(lines, 1))
+    assert [translation.source for translation in translations] == routed == lines
 
 
 def test_text_goes_in_and_text_comes_out(translator):
@@ -112,7 +122,7 @@ def test_half_characters_are_replaced_with_a_notice(translator):
 
 
 def test_a_sentence_too_long_is_cut_with_a_notice(translator):
-    translation = translator.translate("猫" * 500)
+    translation = translator.translate("猫" * 500, options=TranslateOptions(guard=False))
     assert [notice.kind for notice in translation.warnings] == ["cut"]
     assert translation.text.count("cats") >= 500 // 63
 

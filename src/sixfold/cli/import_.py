@@ -13,6 +13,7 @@ from sixfold.cli.options import Command
 from sixfold.configfile import did_you_mean
 from sixfold.errors import ConfigError
 from sixfold.modelfile import STORAGES, Storage
+from sixfold.translation.loading import MODEL_SUFFIX
 
 
 def register(app: typer.Typer, name: str) -> None:
@@ -28,7 +29,14 @@ def convert(
             ".npz, or a fairseq checkpoint.",
         ),
     ],
-    out: Annotated[Path, typer.Option("--output", "-o", help="Write this model file.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write this model file. Default: a new file in the current folder, with the name of SOURCE.",
+        ),
+    ] = None,
     storage: Annotated[
         str | None,
         typer.Option(
@@ -56,6 +64,8 @@ def convert(
     if storage is not None and storage not in STORAGES:
         names = ", ".join(STORAGES)
         raise ConfigError(f"--storage: expected one of {names}; got {storage!r}", did_you_mean(storage, STORAGES))
+    if out is None:
+        out = default_output(source)
     target = files.check_output_path(out)
     if target.exists() and target.parent == Path(source).resolve():
         raise ConfigError(f"--output: expected a file outside the checkpoint; got {out}")
@@ -67,6 +77,25 @@ def convert(
     chosen_storage = cast(Storage, storage or model.storage)
     modelfile.save(
         out, model.config, model.weights(), model.tokenizer, model.card, chosen_storage, model.shortlist,
-        None, None, model.target_tokenizer, model.sequence_format,
+        None, None, model.target_tokenizer, model.sequence_format, model.prompt_format,
     )  # fmt: skip
     print(out)
+
+
+def default_output(source: str) -> Path:
+    """Return the file that a source is written to if none is named: opus-mt-en-fr.safetensors for OWNER/opus-mt-en-fr.
+
+    It is in the current folder, and must not exist yet.
+    """
+    path = Path(source)
+    if path.exists():  # otherwise it is a name on the Hub
+        path = path.resolve()
+    name = path.stem if path.is_file() else path.name
+    if not name:
+        raise ConfigError(f"--output: expected a file, because {source} has no name", "name a file with --output")
+    out = Path(f"{name}{MODEL_SUFFIX}")
+    if out.exists():
+        raise ConfigError(
+            f"{out}: expected no such file, because a source is written to a new one", f"--output {out} replaces it"
+        )
+    return out

@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from sixfold.errors import ModelFileError
+from sixfold.interop.archives import check_unpacked_size
 from sixfold.interop.ctranslate2_reader import load_ctranslate2
 from sixfold.interop.huggingface_tokenizers import ChosenLanguages, read_json, read_pieces
 from sixfold.modelfile import ModelFile
 from sixfold.text.moses_bpe import MosesBpe
 from sixfold.text.sentencepiece import SentencePieceModel
 
-MAX_UNPACKED_BYTES = 8 * 2**30
-PARTS = ("metadata.json", "sentencepiece.model", "bpe.model", "README.md")  # beside model/
+PIECES = ("sentencepiece.model", "bpe.model")
+PARTS = ("metadata.json", "README.md", *PIECES)  # beside model/
+LANGUAGE = re.compile(r"[A-Za-z]{2,8}([-_][A-Za-z0-9]+)*")
 
 
 def load_argos(path: Path, chosen: ChosenLanguages) -> ModelFile:
     """Read an Argos package: an archive, or the folder that it was unpacked into."""
     if path.is_dir():
         return _load_folder(path, chosen)
-    with tempfile.TemporaryDirectory() as folder:
-        _unpack(path, Path(folder))
-        return _load_folder(Path(folder), chosen)
+    with unpacked(path) as folder:
+        return _load_folder(folder, chosen)
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[Path]:
+    """Yield a folder with the files of a package, which is removed at the end. Errors in it name the package."""
+    with tempfile.TemporaryDirectory(prefix="sixfold-") as name:
+        _unpack(path, Path(name))
+        try:
+            yield Path(name)
+        except ModelFileError as error:
+            raise ModelFileError(str(error).replace(name, str(path)), error.hint) from None
 
 
 def is_argos(path: Path) -> bool:
@@ -52,14 +68,13 @@ def _unpack(path: Path, folder: Path) -> None:
     """Unpack the files that are needed. Nothing is written outside of the folder."""
     try:
         with zipfile.ZipFile(path) as archive:
-            wanted = {
+            members = {
                 info: _inner(info.filename)
                 for info in archive.infolist()
                 if _inner(info.filename) in PARTS or _inner(info.filename).startswith("model/")
             }
-            if sum(info.file_size for info in wanted) > MAX_UNPACKED_BYTES:
-                raise ModelFileError(f"{path}: expected at most {MAX_UNPACKED_BYTES:,} bytes of files")
-            for info, name in wanted.items():
+            _check_members(path, members)
+            for info, name in members.items():
                 if info.is_dir():
                     continue
                 target = folder / name
@@ -69,13 +84,35 @@ def _unpack(path: Path, folder: Path) -> None:
         raise ModelFileError(f"{path}: expected an Argos package; {error}", "download the file again") from None
 
 
+def _check_members(path: Path, members: Mapping[zipfile.ZipInfo, str]) -> None:
+    """Raise ModelFileError if a package lacks a file, or is much larger when it is unpacked, before that is done."""
+    names = set(members.values())
+    for required in (["metadata.json"], ["model/model.bin"], PIECES):
+        if names.isdisjoint(required):
+            raise ModelFileError(f"{path}: expected {' or '.join(required)}; found none", "download the file again")
+    check_unpacked_size(path, members)
+
+
 def _load_folder(folder: Path, chosen: ChosenLanguages) -> ModelFile:
     about = read_json(folder / "metadata.json")
-    languages = str(about.get("from_code") or ""), str(about.get("to_code") or "")
+    languages = _language(folder, about, "from_code", chosen.source), _language(folder, about, "to_code", chosen.target)
     file = load_ctranslate2(folder / "model", chosen, _read_pieces(folder, *languages), languages)
     version = about.get("package_version")
     card = {**file.card, "parent": f"Argos package {'-'.join(languages)} {version or ''}".strip()}
     return _with_target_prefix(file, about.get("target_prefix"), card)
+
+
+def _language(folder: Path, about: Mapping[str, Any], key: str, chosen: Sequence[str]) -> str:
+    """Return the language that metadata.json states, or none where the user chooses."""
+    code = about.get(key)
+    if isinstance(code, str) and LANGUAGE.fullmatch(code):
+        return code
+    if not chosen:
+        raise ModelFileError(
+            f"{folder}/metadata.json: {key}: expected a language such as en; got {code!r:.60}",
+            "import it with --from and --to",
+        )
+    return ""
 
 
 def _read_pieces(folder: Path, source: str, target: str) -> SentencePieceModel | MosesBpe:
@@ -84,7 +121,7 @@ def _read_pieces(folder: Path, source: str, target: str) -> SentencePieceModel |
         return read_pieces(folder / "sentencepiece.model")
     if (folder / "bpe.model").exists():
         return MosesBpe.of((folder / "bpe.model").read_bytes(), source, target, str(folder / "bpe.model"))
-    raise ModelFileError(f"{folder.name}: expected sentencepiece.model or bpe.model; found none")
+    raise ModelFileError(f"{folder}: expected sentencepiece.model or bpe.model; found none")
 
 
 def _with_target_prefix(file: ModelFile, prefix: object, card: dict[str, object]) -> ModelFile:

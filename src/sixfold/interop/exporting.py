@@ -17,7 +17,7 @@ from sixfold.interop.onnx import OnnxModel, write_onnx
 from sixfold.interop.sentencepiece import to_sentencepiece
 from sixfold.interop.sources import read_source
 from sixfold.modelfile import ModelFile
-from sixfold.text.sentencepiece import SPACE
+from sixfold.text.sentencepiece_file import SPACE
 from sixfold.text.sequence_format import SpecialTokens
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.text.vocabulary_tokenizer import VocabularyTokenizer

@@ -14,7 +14,8 @@ from sixfold import tensorfile
 from sixfold.config import Config, DataConfig, ModelConfig, TokenizerConfig
 from sixfold.configfile import section_from
 from sixfold.errors import ConfigError, ModelFileError, RequestError
-from sixfold.interop.huggingface_tokenizers import ChosenLanguages, read_json, read_text_parts
+from sixfold.interop.huggingface_prompts import read_prompt_parts
+from sixfold.interop.huggingface_tokenizers import ChosenLanguages, TextParts, read_json, read_text_parts
 from sixfold.interop.start_token import FORBIDDEN
 from sixfold.interop.weight_names import FAMILIES, Family, Settings
 from sixfold.modelfile import ModelFile
@@ -36,8 +37,12 @@ def load_folder(folder: Path, chosen: ChosenLanguages | None = None) -> ModelFil
         generation = read_json(folder / "generation_config.json")
         settings = {**{key: generation[key] for key in GENERATION_SETTINGS if key in generation}, **settings}
     config, weights = translate(settings, _read_tensors(folder), str(folder))
-    parts, config = read_text_parts(folder, settings, config, chosen or ChosenLanguages())
-    tokenizer = parts.tokenizer
+    prompt_format, parts = None, TextParts()
+    if config.kind == "decoder":
+        tokenizer, prompt_format = read_prompt_parts(folder, settings, config)
+    else:
+        parts, config = read_text_parts(folder, settings, config, chosen or ChosenLanguages())
+        tokenizer = parts.tokenizer
     if tokenizer is not None and config.kind == "encoder":  # config.json of an encoder lacks the special ids
         config = replace(tokenizer.fit(config), vocab=config.vocab)
     forbid_tokens(config, weights, settings)
@@ -50,8 +55,9 @@ def load_folder(folder: Path, chosen: ChosenLanguages | None = None) -> ModelFil
         model=config, tokenizer=TokenizerConfig(vocab=config.vocab), data=DataConfig(max_tokens=config.max_length)
     )
     return ModelFile(
-        full, tensors, tokenizer, card, target_tokenizer=parts.target_tokenizer, sequence_format=parts.sequence_format
-    )
+        full, tensors, tokenizer, card, target_tokenizer=parts.target_tokenizer, sequence_format=parts.sequence_format,
+        prompt_format=prompt_format,
+    )  # fmt: skip
 
 
 def forbid_tokens(config: ModelConfig, weights: dict[str, np.ndarray], settings: Settings) -> None:

@@ -15,10 +15,10 @@ from sixfold.config import ModelConfig
 from sixfold.errors import RequestError
 from sixfold.interop.huggingface import export_weights
 from sixfold.interop.huggingface_tokenizers import FAIRSEQ_PIECES
-from sixfold.interop.start_token import FORBIDDEN
+from sixfold.interop.start_token import forbidden_tokens
 from sixfold.modelfile import ModelFile
 from sixfold.tensorfile import Tensor
-from sixfold.text.sentencepiece import SPACE
+from sixfold.text.sentencepiece_file import SPACE
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.text.vocabulary_tokenizer import VocabularyTokenizer
 
@@ -67,9 +67,7 @@ def write_huggingface(
     exported = export_weights(config, weights, family)
     tensors = {name: Tensor("F32", np.ascontiguousarray(array, np.float32)) for name, array in exported.items()}
     tensorfile.write(folder / "model.safetensors", tensors, {"format": "pt"})
-    bias = weights.get("output.projection.bias", np.zeros(0))
-    forbidden = [[index] for index in np.flatnonzero(bias <= FORBIDDEN / 2).tolist()]
-    write_json(folder / "config.json", _settings(config, family, forbidden))
+    write_json(folder / "config.json", _settings(config, family, [[token] for token in forbidden_tokens(file)]))
     if family == "marian":
         return _write_marian_tokenizer(file, tokenizer, target_tokenizer, languages, pieces_of, folder)
     if family == "m2m_100":

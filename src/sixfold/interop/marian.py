@@ -14,6 +14,7 @@ import yaml
 from sixfold.config import Config, DataConfig, FeedForward, ModelConfig, TokenizerConfig
 from sixfold.configfile import section_from
 from sixfold.errors import ConfigError, ModelFileError
+from sixfold.interop.archives import check_unpacked_size
 from sixfold.interop.huggingface_tokenizers import ChosenLanguages, TextParts, make_tokenizer, read_pieces
 from sixfold.interop.start_token import add_start_token
 from sixfold.modelfile import ModelFile
@@ -69,6 +70,8 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
         with path.open("rb") as file:
             if not zipfile.is_zipfile(file):
                 raise ValueError("it is not one, or cut short")
+            with zipfile.ZipFile(file) as members:
+                check_unpacked_size(path, members.infolist())
             file.seek(0)
             with np.load(file, allow_pickle=False) as archive:
                 return {name: archive[name] for name in archive.files}
@@ -152,12 +155,12 @@ def _weights(path: Path, config: ModelConfig, arrays: Mapping[str, np.ndarray]) 
     used = {SETTINGS, "Wemb", "encoder_Wemb", "decoder_Wemb", "decoder_ff_logit_out_W", "decoder_ff_logit_out_Wt"}
 
     def take(name: str, *others: str) -> np.ndarray:
-        found = next((each for each in (name, *others) if each in arrays), None)
+        stored_name = next((each for each in (name, *others) if each in arrays), None)
         used.update((name, *others))
-        if found is None:
+        if stored_name is None:
             missing.append(name)
             return np.zeros(0, np.float32)
-        return np.asarray(arrays[found], np.float32)
+        return np.asarray(arrays[stored_name], np.float32)
 
     def norm(ours: str, theirs: str) -> dict[str, np.ndarray]:
         parts = {"weight": "scale", "bias": "bias"}
@@ -209,11 +212,13 @@ def _find_vocabularies(path: Path, settings: Mapping[str, Any]) -> list[Path]:
     named = [path.parent / Path(str(each)).name for each in settings.get("vocabs") or ()]
     if named and all(each.exists() for each in named):
         return named if named[0] != named[-1] else named[:1]
-    found = sorted(path.parent.glob("*vocab*.yml")) or sorted(path.parent.glob("vocab*.spm"))
-    if len(found) not in (1, 2):
+    vocabularies = sorted(path.parent.glob("*vocab*.yml")) or sorted(path.parent.glob("vocab*.spm"))
+    if len(vocabularies) not in (1, 2):
         listed = ", ".join(each.name for each in named) or "vocab.yml or vocab.spm"
-        raise ModelFileError(f"{path}: expected its vocabularies ({listed}) in the same folder; found {len(found)}")
-    return found
+        raise ModelFileError(
+            f"{path}: expected its vocabularies ({listed}) in the same folder; found {len(vocabularies)}"
+        )
+    return vocabularies
 
 
 def _read_tokens(path: Path) -> list[str]:

@@ -1,4 +1,8 @@
-"""Export to ONNX: a graph for the encoder, and one that gives the logits of the token after a target."""
+"""Export to ONNX: a graph for the encoder, and one for a step of the decoder, which takes and gives a cache.
+
+A step takes the target tokens that are new: all so far at first, then one at a time. The keys and values of earlier
+ones, and those of the source, which the encoder gives, are inputs.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +23,19 @@ MAX_INLINE_BYTES = 1_500_000_000  # a message of protocol buffers has at most 2 
 FORBIDDEN = np.float32(-1e9)  # the score of a key that may not be attended to
 ENCODER, DECODER = "encoder.onnx", "decoder.onnx"
 
+Pair = tuple[str, str]  # the names of keys and of values
+
 
 def write_onnx(file: ModelFile, folder: Path) -> None:
     """Write encoder.onnx and decoder.onnx.
 
-    The encoder takes `source` (rows × source, token ids) and `mask` (true for real tokens) and gives `memory`. The
-    decoder takes `target` (rows × target, beginning with <bos>), `memory` and `mask`, and gives `logits` (rows × vocab)
-    of the token after the target.
+    Keys and values are rows × heads × tokens × d_head. The names of those of layer 0 stand for those of all layers.
+
+    - The encoder takes `source` (rows × source, token ids) and `mask` (true for real tokens). It gives `source.0.key`
+      and `source.0.value`, to which the layers of the decoder attend.
+    - The decoder takes `target` (rows × new tokens; the first of all is <bos>), `mask`, all that the encoder gives, and
+      `past.0.key` and `past.0.value`, which have no tokens at first. It gives `logits` (rows × vocab) of the token
+      after the target, and `present.0.key` and `present.0.value`, which are `past` for the next step.
     """
     onnx = import_onnx()
     config = file.config.model
@@ -74,11 +84,18 @@ class OnnxModel:
         )
 
     def logits(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Return the logits of the token after each target."""
+        """Return the logits of the token after each target, whose last token is a step of its own."""
         mask = np.ones(source.shape, bool)
-        (memory,) = self._encoder.run(None, {"source": source.astype(np.int64), "mask": mask})
-        inputs = {"target": target.astype(np.int64), "memory": memory, "mask": mask}
-        return np.asarray(self._decoder.run(None, inputs)[0])
+        values = self._encoder.run(None, {"source": source.astype(np.int64), "mask": mask})
+        memory = dict(zip(self._encoder.output_names, values, strict=True))
+        key = memory["source.0.key"]
+        past = [np.zeros((*key.shape[:2], 0, key.shape[3]), np.float32)] * len(memory)
+        names = [name for name in self._decoder.input_names if name.startswith("past.")]
+        logits = np.zeros(0)
+        for tokens in filter(np.size, (target[:, :-1], target[:, -1:])):
+            inputs = {"target": tokens.astype(np.int64), "mask": mask, **memory, **dict(zip(names, past, strict=True))}
+            logits, *past = self._decoder.run(None, inputs)
+        return np.asarray(logits)
 
 
 class Graph:
@@ -138,19 +155,66 @@ def _encoder(graph: Graph) -> None:
     types = graph.onnx.TensorProto
     graph.add_input("source", types.INT64, ("rows", "source"))
     graph.add_input("mask", types.BOOL, ("rows", "source"))
-    x = _stack(graph, "encoder", "source", _padding_scores(graph), None)
-    graph.add_output(x, "memory", ("rows", "source", graph.config.d_model))
+    mask = _padding_scores(graph)
+    x = _embedding(graph, "encoder", "source", graph.integers(0))
+    for index in range(graph.config.encoder_layers):
+        layer = f"encoder.layers.{index}"
+        x = _sublayer(
+            graph, f"{layer}.self_attention", x,
+            lambda y, name: _attention(graph, name, y, _keys_and_values(graph, name, y), mask),
+        )  # fmt: skip
+        x = _sublayer(graph, f"{layer}.feed_forward", x, lambda y, name: _feed_forward(graph, name, y))
+    memory = _norm(graph, "encoder.norm", x) if graph.config.ends_in_norm else x
+    names = [f"decoder.layers.{index}.cross_attention" for index in range(graph.config.decoder_layers)]
+    _add_outputs(graph, "source", [_keys_and_values(graph, name, memory) for name in names], "source")
 
 
 def _decoder(graph: Graph) -> None:
     types, config = graph.onnx.TensorProto, graph.config
     graph.add_input("target", types.INT64, ("rows", "target"))
-    graph.add_input("memory", types.FLOAT, ("rows", "source", config.d_model))
     graph.add_input("mask", types.BOOL, ("rows", "source"))
-    x = _stack(graph, "decoder", "target", _causal_scores(graph), _padding_scores(graph))
+    for prefix, length in (("source", "source"), ("past", "past")):
+        for index in range(config.decoder_layers):
+            for name in _names(prefix, index):
+                graph.add_input(name, types.FLOAT, _cache_shape(graph, length))
+    start = graph.op("Gather", graph.op("Shape", "past.0.key"), graph.integers(2))
+    causal, padding = _causal_scores(graph, start), _padding_scores(graph)
+    present: list[Pair] = []
+
+    def attend_to_target(x: str, name: str) -> str:
+        key, value = _keys_and_values(graph, name, x)
+        past_key, past_value = _names("past", len(present))
+        present.append((graph.op("Concat", past_key, key, axis=2), graph.op("Concat", past_value, value, axis=2)))
+        return _attention(graph, name, x, present[-1], causal)
+
+    x = _embedding(graph, "decoder", "target", start)
+    for index in range(config.decoder_layers):
+        layer, source = f"decoder.layers.{index}", _names("source", index)
+        x = _sublayer(graph, f"{layer}.self_attention", x, attend_to_target)
+        x = _sublayer(
+            graph, f"{layer}.cross_attention", x,
+            lambda y, name, source=source: _attention(graph, name, y, source, padding),
+        )  # fmt: skip
+        x = _sublayer(graph, f"{layer}.feed_forward", x, lambda y, name: _feed_forward(graph, name, y))
+    x = _norm(graph, "decoder.norm", x) if config.ends_in_norm else x
     last = graph.op("Gather", x, graph.constant("last", -1, np.int64), axis=1)
     logits = _linear(graph, "output.projection", last, config.output_bias)
     graph.add_output(logits, "logits", ("rows", config.vocab))
+    _add_outputs(graph, "present", present, "past + target")
+
+
+def _names(prefix: str, layer: int) -> Pair:
+    return f"{prefix}.{layer}.key", f"{prefix}.{layer}.value"
+
+
+def _add_outputs(graph: Graph, prefix: str, pairs: Sequence[Pair], length: str) -> None:
+    for layer, pair in enumerate(pairs):
+        for value, name in zip(pair, _names(prefix, layer), strict=True):
+            graph.add_output(value, name, _cache_shape(graph, length))
+
+
+def _cache_shape(graph: Graph, length: str) -> tuple[int | str, ...]:
+    return ("rows", graph.config.heads, length, graph.config.d_head)
 
 
 def _padding_scores(graph: Graph) -> str:
@@ -159,31 +223,22 @@ def _padding_scores(graph: Graph) -> str:
     return graph.op("Where", mask, graph.number(0.0), graph.number(float(FORBIDDEN)))
 
 
-def _causal_scores(graph: Graph) -> str:
-    """Return what is added to the scores of keys, so that none is attended to from before it."""
-    length = graph.op("Gather", graph.op("Shape", "target"), graph.constant("one", 1, np.int64))
-    positions = graph.op("Range", graph.constant("zero", 0, np.int64), length, graph.constant("one", 1, np.int64))
-    rows, columns = (graph.op("Unsqueeze", positions, graph.integers(axis)) for axis in (1, 0))
-    allowed = graph.op("GreaterOrEqual", rows, columns)
+def _causal_scores(graph: Graph, start: str) -> str:
+    """Return what is added to the scores of keys, so that none is attended to from before it: target × keys.
+
+    `start` is the position of the first new token.
+    """
+    zero, one = (graph.constant(name, value, np.int64) for name, value in (("zero", 0), ("one", 1)))
+    begin = graph.op("Squeeze", start)
+    end = graph.op("Add", begin, graph.op("Gather", graph.op("Shape", "target"), one))
+    queries = graph.op("Unsqueeze", graph.op("Range", begin, end, one), graph.integers(1))
+    keys = graph.op("Unsqueeze", graph.op("Range", zero, end, one), graph.integers(0))
+    allowed = graph.op("GreaterOrEqual", queries, keys)
     return graph.op("Where", allowed, graph.number(0.0), graph.number(float(FORBIDDEN)))
 
 
-def _stack(graph: Graph, stack: str, tokens: str, mask: str, memory_mask: str | None) -> str:
-    config = graph.config
-    x = _embedding(graph, stack, tokens)
-    layers = config.encoder_layers if stack == "encoder" else config.decoder_layers
-    for index in range(layers):
-        layer = f"{stack}.layers.{index}"
-        x = _sublayer(graph, f"{layer}.self_attention", x, lambda y, name: _attention(graph, name, y, y, mask))
-        if memory_mask is not None:
-            x = _sublayer(
-                graph, f"{layer}.cross_attention", x, lambda y, name: _attention(graph, name, y, "memory", memory_mask)
-            )
-        x = _sublayer(graph, f"{layer}.feed_forward", x, lambda y, name: _feed_forward(graph, name, y))
-    return _norm(graph, f"{stack}.norm", x) if config.ends_in_norm else x
-
-
-def _embedding(graph: Graph, stack: str, tokens: str) -> str:
+def _embedding(graph: Graph, stack: str, tokens: str, start: str) -> str:
+    """Return the embeddings of tokens, of which `start` is the position of the first one."""
     config, name = graph.config, f"{stack}.embedding"
     table = graph.constant(f"{name}.token.weight", graph.weight(f"{name}.token.weight"))
     x = graph.op("Gather", table, tokens)
@@ -192,7 +247,8 @@ def _embedding(graph: Graph, stack: str, tokens: str) -> str:
     if config.positions != "none":
         positions = graph.constant(f"{name}.positions", position_table(Weights(graph.file), stack))
         length = graph.op("Gather", graph.op("Shape", tokens), graph.integers(1))
-        x = graph.op("Add", x, graph.op("Slice", positions, graph.integers(0), length, graph.integers(0)))
+        end = graph.op("Add", start, length)
+        x = graph.op("Add", x, graph.op("Slice", positions, start, end, graph.integers(0)))
     return _norm(graph, f"{name}.norm", x) if config.embedding_norm else x
 
 
@@ -228,17 +284,25 @@ def _linear(
     return graph.op("Add", y, graph.constant(f"{name}{part}.bias", vector))
 
 
-def _attention(graph: Graph, name: str, x: str, memory: str, mask: str) -> str:
+def _keys_and_values(graph: Graph, name: str, x: str) -> Pair:
+    """Return the keys and the values of an attention for activations. Those that heads share are repeated."""
     config = graph.config
     width, kv_width = config.heads * config.d_head, config.groups * config.d_head
     shared = np.arange(config.heads) // (config.heads // config.groups)
     features = (shared[:, None] * config.d_head + np.arange(config.d_head)).reshape(-1)
     fused = f"{name}.query_key_value"
-    query = _split(graph, _linear(graph, fused, x, config.bias, slice(0, width)))
     key, value = (
-        _split(graph, _linear(graph, fused, memory, config.bias, slice(start, start + kv_width), features))
+        _split(graph, _linear(graph, fused, x, config.bias, slice(start, start + kv_width), features))
         for start in (width, width + kv_width)
     )
+    return key, value
+
+
+def _attention(graph: Graph, name: str, x: str, key_value: Pair, mask: str) -> str:
+    config = graph.config
+    width = config.heads * config.d_head
+    query = _split(graph, _linear(graph, f"{name}.query_key_value", x, config.bias, slice(0, width)))
+    key, value = key_value
     transposed = graph.op("Transpose", key, perm=[0, 1, 3, 2])
     scores = graph.op("Mul", graph.op("MatMul", query, transposed), graph.number(1 / math.sqrt(config.d_head)))
     weights = graph.op("Softmax", graph.op("Add", scores, mask), axis=-1)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from sixfold.errors import RequestError
 from sixfold.text.protobuf import float_field, integer_field, message_field
-from sixfold.text.sentencepiece import BYTE, CONTROL, NORMAL, SPACE, UNKNOWN, USER_DEFINED
+from sixfold.text.sentencepiece_file import BYTE, CONTROL, NORMAL, SPACE, UNKNOWN, USER_DEFINED
 from sixfold.text.tokenizer import BYTES, SPECIALS, Tokenizer, span_tokens
 
 MODEL_TYPES = {"unigram": 1, "bpe": 2}

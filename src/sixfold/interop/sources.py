@@ -41,18 +41,18 @@ def _read_folder(path: Path, chosen: ChosenLanguages) -> ModelFile:
     if (path / "config.json").exists():
         return load_folder(path, chosen)
     for pattern, load in ((".npz", load_marian), (".pt", load_fairseq)):
-        found = [each for each in sorted(path.glob(f"*{pattern}")) if "optimizer" not in each.name]
-        if len(found) == 1:
-            return load(found[0], chosen)
-        if found:
-            names = ", ".join(each.name for each in found[:5])
+        files = [each for each in sorted(path.glob(f"*{pattern}")) if "optimizer" not in each.name]
+        if len(files) == 1:
+            return load(files[0], chosen)
+        if files:
+            names = ", ".join(each.name for each in files[:5])
             raise ModelFileError(f"{path}: expected one {pattern} file; got {names}", "name one of these files")
     contents = ", ".join(sorted(each.name for each in path.iterdir())[:8]) or "nothing"
     raise ModelFileError(f"{path}: {EXPECTED}; got a folder with {contents}")
 
 
 def _read_file(path: Path, chosen: ChosenLanguages) -> ModelFile:
-    if is_argos(path):
+    if is_argos(path) or path.suffix == ".argosmodel":
         return load_argos(path, chosen)
     if path.suffix == ".npz":
         return load_marian(path, chosen)
@@ -70,9 +70,10 @@ def download(name: str) -> Path:
             f"{name}: no such file or folder; to download it from the Hub needs huggingface_hub",
             "pip install 'sixfold[hub]'",
         ) from None
-    wanted = ["*.json", "*.safetensors", "*.bin", "*.spm", "*.model", "*.txt", "*.npz", "*.yml", "README.md"]
+    endings = ("json", "safetensors", "bin", "spm", "model", "txt", "npz", "yml", "jinja")
+    patterns = ["README.md", *(f"*.{ending}" for ending in endings)]
     try:
-        return Path(huggingface_hub.snapshot_download(name, allow_patterns=wanted))
+        return Path(huggingface_hub.snapshot_download(name, allow_patterns=patterns))
     except Exception as error:  # the library raises many kinds, of its own and of others
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
         raise RequestError(f"{name}: no such file or folder, and the Hub could not be read: {reason}") from None

@@ -14,6 +14,14 @@ FORBIDDEN = -1e4  # the bias of a token that may never be written
 START = "<pad>"  # transformers gives the same token to Marian's models
 
 
+def forbidden_tokens(file: ModelFile) -> list[int]:
+    """Return the tokens that the bias of a model keeps from ever being written."""
+    if not file.config.model.output_bias:
+        return []
+    tokens: list[int] = np.flatnonzero(file.weight("output.projection.bias") <= FORBIDDEN / 2).tolist()
+    return tokens
+
+
 def add_start_token(file: ModelFile, tokens: Sequence[str]) -> tuple[ModelFile, list[str]]:
     """Return a model with one more target token, whose embedding is zero and which is never written, and the tokens.
 

@@ -99,5 +99,5 @@ class SentenceCache:
 def digest(key: BatchKey, sentence: SourceSentence) -> bytes:
     """Return 32 bytes that stand for a sentence, the model that decodes it, and the options."""
     options, glossary, details = key.options
-    parts = (key.direction.file.checksum, key.direction.languages, options, glossary.digest, details, sentence.prefix)
+    parts = (key.direction.header.checksum, key.direction.languages, options, glossary.digest, details, sentence.prefix)
     return hashlib.sha256(repr((parts, sentence.text)).encode("utf-8", "surrogatepass")).digest()

@@ -10,6 +10,7 @@ from typing import Any
 
 from sixfold.errors import RequestError, SixfoldError
 from sixfold.explorer.explore import Explorer
+from sixfold.interop.as_is import is_as_is
 from sixfold.translation.cancellation import Cancelled
 from sixfold.translation.loading import MODEL_SUFFIX
 from sixfold.translation.translator import Translator
@@ -27,7 +28,7 @@ class LoadedModels:
         self.translator = Translator(list(paths), "cpu", threads, memory=memory)
         self.explorer = Explorer(self.translator)
         self.cards: list[dict[str, Any]] = [
-            {"name": path.stem, "checksum": file.checksum, "bytes": path.stat().st_size, "card": file.card}
+            {"name": file.name, "checksum": file.checksum, "bytes": size_of(path), "card": file.card}
             for path, file in zip(paths, self.translator.files, strict=True)
         ]
         self.users = 0
@@ -50,7 +51,7 @@ class ReloadingModels:
     ) -> None:
         """Load the models at `paths`, and those in a folder, in which models may come and go.
 
-        With `memory`, they are opened when they are first used, and their weights take at most so many bytes.
+        With `memory`, they are opened when they are first used, and the open ones take at most so many bytes.
         """
         self._named, self._folder = list(paths), folder
         self._threads, self._memory = threads, memory
@@ -129,15 +130,32 @@ class ReloadingModels:
         self._loaded.close()
 
     def _paths(self) -> list[Path]:
-        """Return the files of all models; RequestError is raised if a folder has none."""
-        found = sorted(self._folder.glob(f"*{MODEL_SUFFIX}")) if self._folder is not None else []
-        if self._folder is not None and not found and not self._named:
+        """Return the files and folders of all models; RequestError is raised if the folder of models has none."""
+        if self._folder is None:
+            return list(self._named)
+        models = [
+            path
+            for path in sorted(self._folder.glob("[!.]*"))
+            if is_as_is(path) or (path.is_file() and path.suffix == MODEL_SUFFIX)
+        ]
+        if not models and not self._named:
             raise RequestError(
-                f"{self._folder}: expected a folder with model files (*{MODEL_SUFFIX}); found none",
+                f"{self._folder}: expected a folder with model files (*{MODEL_SUFFIX}), Argos packages or CTranslate2 "
+                "folders; found none",
                 "write one with `sixfold train` or `sixfold import`",
             )
-        return [*self._named, *found]
+        return [*self._named, *models]
 
     def _read_stamps(self) -> FileStamps:
-        status = [path.stat() for path in self._paths()]
+        status = [path.stat() for model in self._paths() for path in files_of(model)]
         return tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in status)
+
+
+def files_of(path: Path) -> list[Path]:
+    """Return the file of a model, or the files of its folder."""
+    return [each for each in sorted(path.rglob("*")) if each.is_file()] if path.is_dir() else [path]
+
+
+def size_of(path: Path) -> int:
+    """Return the size of a model's file, or of all files of its folder, in bytes."""
+    return sum(each.stat().st_size for each in files_of(path))

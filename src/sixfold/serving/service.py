@@ -172,9 +172,9 @@ class Service:
         """Translate batches by their models. `first_hops` collects the texts on the first of two hops."""
         pending: list[list[PendingText]] = []
         for batch in batches:
-            is_large = sum(map(len, batch.texts)) > INLINE_CHARACTERS
+            takes_long = sum(map(len, batch.texts)) > INLINE_CHARACTERS or not batch.direction.is_open
             prepared = await self.maybe_in_thread(
-                is_large, partial(prepare, batch.direction, batch.texts, batch.request)
+                takes_long, partial(prepare, batch.direction, batch.texts, batch.request)
             )
             if not batch.indices:  # terms of a glossary
                 pending.append([PendingText(batch, each) for each in prepared])

@@ -10,24 +10,13 @@ A text is encoded in two steps.
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from heapq import heappop, heappush
 from typing import NamedTuple
 
-import numpy as np
-
 from sixfold.errors import ModelFileError
-from sixfold.text.protobuf import Value, read_fields
+from sixfold.text.sentencepiece_cutting import BpeCutter, UnigramCutter
+from sixfold.text.sentencepiece_file import BYTE, CONTROL, NORMAL, SPACE, UNKNOWN, UNUSED, USER_DEFINED, read_model
 from sixfold.text.sentencepiece_rules import CharacterRules
-
-SPACE = "▁"  # is written for a space
-NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
-MODEL_TYPES = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
-UNKNOWN_PENALTY = 10.0  # an unknown character is this much less likely than the least likely piece
-USER_DEFINED_BONUS = 0.1  # the score of a user-defined symbol, for each of its bytes after the first
-MAX_CACHED_WORDS = 50_000
 
 
 class Piece(NamedTuple):
@@ -42,23 +31,13 @@ class Piece(NamedTuple):
     is_unknown: bool = False
 
 
-@dataclass(frozen=True)
-class NormaliserSettings:
-    """How a text is normalised before it is cut into pieces. The defaults are those of the library."""
-
-    add_dummy_prefix: bool = True
-    remove_extra_whitespaces: bool = True
-    escape_whitespaces: bool = True
-    treat_whitespace_as_suffix: bool = False
-
-
 class SentencePieceModel:
     """A SentencePiece model that has been read from the bytes of its file."""
 
     def __init__(self, data: bytes, where: str = "SentencePiece model") -> None:
         """Read a model; `where` is named in the ModelFileError that is raised for anything but one."""
         try:
-            contents = _read_model(data)
+            contents = read_model(data)
             self.rules = CharacterRules(contents.charsmap)
         except (ValueError, TypeError, IndexError) as error:
             raise ModelFileError(
@@ -84,7 +63,7 @@ class SentencePieceModel:
         )  # fmt: skip
         # The longest first: of several symbols that begin at a character, the longest is taken.
         self._symbol = re.compile("|".join(map(re.escape, self._user_defined))) if self._user_defined else None
-        self._cut = _UnigramCutter(self) if self.algorithm == "unigram" else _BpeCutter(self)
+        self._cut = UnigramCutter(self) if self.algorithm == "unigram" else BpeCutter(self)
 
     def id_of(self, piece: str) -> int:
         """Return the id of a piece, or that of the unknown piece."""
@@ -255,130 +234,6 @@ class _Units:
             self._next = next(self._units, None)
 
 
-class _UnigramCutter:
-    """Cuts a text into the pieces whose scores have the largest sum (Viterbi), rounded as the library rounds."""
-
-    def __init__(self, model: SentencePieceModel) -> None:
-        rows = list(zip(model.pieces, model.scores, model.kinds, strict=True))
-        normal = [score for _, score, kind in rows if kind == NORMAL]
-        self._unknown = model.unknown
-        self._unknown_score = float(np.float32(min(normal, default=0.0)) - np.float32(UNKNOWN_PENALTY))
-        self._table: dict[str, tuple[float, int]] = {}
-        self._longest: dict[str, int] = {}  # by the first two characters
-        for index, (piece, score, kind) in enumerate(rows):
-            if kind == USER_DEFINED:  # it always wins
-                score = float(np.float32(USER_DEFINED_BONUS * (len(piece.encode()) - 1)))
-            if kind in (NORMAL, USER_DEFINED) and piece:
-                self._table.setdefault(piece, (score, index))
-                self._longest[piece[:2]] = max(len(piece), self._longest.get(piece[:2], 0))
-
-    def __call__(self, text: str) -> list[tuple[str, int]]:
-        """Return the pieces of a text with their ids."""
-        table, longest = self._table, self._longest
-        length = len(text)
-        best = array("f", bytes(4 * (length + 1)))  # float32, so that storing a sum rounds it
-        begins = [-1] * (length + 1)
-        ids = [0] * (length + 1)
-        rounded, unknown = array("f", [0.0]), (self._unknown_score, self._unknown)
-        for start in range(length):
-            here = best[start]
-            reach = min(start + max(1, longest.get(text[start : start + 2], 0)), length)
-            for end in range(start + 1, reach + 1):
-                entry = table.get(text[start:end])
-                if entry is None:
-                    if end > start + 1:
-                        continue
-                    entry = unknown
-                rounded[0] = entry[0] + here
-                if begins[end] < 0 or rounded[0] > best[end]:
-                    best[end], begins[end], ids[end] = rounded[0], start, entry[1]
-        pieces: list[tuple[str, int]] = []
-        end = length
-        while end > 0:
-            start = begins[end]
-            pieces.append((text[start:end], ids[end]))
-            end = start
-        return pieces[::-1]
-
-
-class _BpeCutter:
-    """Merges neighbours into pieces, the highest score first, until none can be merged."""
-
-    def __init__(self, model: SentencePieceModel) -> None:
-        self._model = model
-        self._scores = {
-            piece: model.scores[index]
-            for index, (piece, kind) in enumerate(zip(model.pieces, model.kinds, strict=True))
-            if kind in (NORMAL, USER_DEFINED, UNUSED)
-        }
-        self._unused = {piece for piece, kind in zip(model.pieces, model.kinds, strict=True) if kind == UNUSED}
-        # Where no piece has a space but at its beginning, no merge crosses it, and words can be cut one by one.
-        self._has_words = not any(SPACE in piece[1:] for piece in self._scores)
-        self._cache: dict[str, list[tuple[str, int]]] = {}
-
-    def __call__(self, text: str) -> list[tuple[str, int]]:
-        """Return the pieces of a text with their ids."""
-        if not self._has_words:
-            return self._cut(text)
-        pieces: list[tuple[str, int]] = []
-        for match in _WORDS.finditer(text):
-            word = match.group()
-            cut = self._cache.get(word)
-            if cut is None:
-                cut = self._cut(word)
-                if len(self._cache) >= MAX_CACHED_WORDS:
-                    self._cache.clear()
-                self._cache[word] = cut
-            pieces += cut
-        return pieces
-
-    def _cut(self, text: str) -> list[tuple[str, int]]:
-        scores = self._scores
-        pairs = list(self._model.symbols(text))
-        symbols: list[str] = [symbol for symbol, _ in pairs]
-        frozen = [is_symbol for _, is_symbol in pairs]
-        before, after = list(range(-1, len(symbols) - 1)), [*range(1, len(symbols)), -1]
-        agenda: list[tuple[float, int, int, int]] = []
-        halves: dict[str, tuple[str, str]] = {}  # of the unused pieces, which are taken apart again
-
-        def propose(left: int, right: int) -> None:
-            if left < 0 or right < 0 or frozen[left] or frozen[right]:
-                return
-            merged = symbols[left] + symbols[right]
-            score = scores.get(merged)
-            if score is not None:
-                heappush(agenda, (-score, left, right, len(merged)))
-                if merged in self._unused:
-                    halves[merged] = symbols[left], symbols[right]
-
-        for right in range(1, len(symbols)):
-            propose(right - 1, right)
-        while agenda:
-            _, left, right, size = heappop(agenda)
-            if not symbols[left] or not symbols[right] or len(symbols[left]) + len(symbols[right]) != size:
-                continue
-            symbols[left] += symbols[right]
-            symbols[right] = ""
-            after[left] = after[right]
-            if after[right] >= 0:
-                before[after[right]] = left
-            propose(before[left], left)
-            propose(left, after[left])
-        return [(piece, self._model.id_of(piece)) for symbol in symbols if symbol for piece in _split(symbol, halves)]
-
-
-_WORDS = re.compile(f"{SPACE}[^{SPACE}]*|[^{SPACE}]+")
-
-
-def _split(symbol: str, halves: dict[str, tuple[str, str]]) -> Iterator[str]:
-    """Yield a symbol, or the used pieces that an unused one was merged from."""
-    if symbol not in halves:
-        yield symbol
-        return
-    for half in halves[symbol]:
-        yield from _split(half, halves)
-
-
 def decode_bytes(data: bytes) -> str:
     """Return the text of UTF-8 bytes; each byte that is not part of a character becomes U+FFFD."""
     text, position = [], 0
@@ -394,60 +249,3 @@ def decode_bytes(data: bytes) -> str:
             size = 1
         position += size
     return "".join(text)
-
-
-@dataclass(frozen=True)
-class _Contents:
-    """The fields of a model file."""
-
-    pieces: list[str]
-    scores: list[float]
-    kinds: list[int]
-    algorithm: str
-    byte_fallback: bool
-    unknown_surface: str
-    charsmap: bytes
-    settings: NormaliserSettings
-
-
-def _read_model(data: bytes) -> _Contents:
-    pieces: list[str] = []
-    scores: list[float] = []
-    kinds: list[int] = []
-    trainer: dict[int, Value] = {}
-    normaliser: dict[int, Value] = {}
-    for number, value in read_fields(data):
-        if number in (1, 2, 3) and not isinstance(value, bytes):
-            raise ValueError(f"field {number} is no message")
-        if number == 1:
-            fields = dict(read_fields(_bytes(value)))
-            pieces.append(_bytes(fields.get(1, b"")).decode())
-            scores.append(float(_number(fields.get(2, 0.0))))
-            kinds.append(int(_number(fields.get(3, NORMAL))))
-        elif number == 2:
-            trainer = dict(read_fields(_bytes(value)))
-        elif number == 3:
-            normaliser = dict(read_fields(_bytes(value)))
-    if kinds.count(UNKNOWN) != 1:
-        raise ValueError(f"it has {len(pieces)} pieces, {kinds.count(UNKNOWN)} of them unknown, where one is expected")
-    if len(set(pieces)) != len(pieces):
-        raise ValueError("it has the same piece twice")
-    kind = int(_number(trainer.get(3, 1)))
-    dummy, remove, escape = (bool(normaliser.get(number, 1)) for number in (3, 4, 5))
-    settings = NormaliserSettings(dummy, remove, escape, bool(trainer.get(24, 0)))
-    surface = _bytes(trainer.get(44, " \u2047 ".encode())).decode()
-    algorithm = MODEL_TYPES.get(kind, str(kind))
-    fallback = bool(trainer.get(35, 0))
-    return _Contents(pieces, scores, kinds, algorithm, fallback, surface, _bytes(normaliser.get(2, b"")), settings)
-
-
-def _bytes(value: Value) -> bytes:
-    if not isinstance(value, bytes):
-        raise TypeError("a number where bytes are expected")
-    return value
-
-
-def _number(value: Value) -> int | float:
-    if isinstance(value, bytes):
-        raise TypeError("bytes where a number is expected")
-    return value

@@ -44,6 +44,11 @@ class SequenceFormat:
 
         return SpecialTokens(fill(self.before_source), fill(self.after_source), fill(self.before_target))
 
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """Return all places, those before a source first."""
+        return (*self.before_source, *self.after_source, *self.before_target)
+
     def _token(self, language: str) -> int:
         if language not in self.languages:
             names = ", ".join(self.languages) or "none"

@@ -8,10 +8,10 @@ from heapq import heappop, heappush
 
 from sixfold.errors import ModelFileError
 from sixfold.text.sentencepiece import Piece
+from sixfold.text.sentencepiece_cutting import WordCache
 
 SEPARATOR = "@@"
 WORD_END = "</w>"
-MAX_CACHED_WORDS = 50_000
 
 
 class SubwordNmtCodes:
@@ -36,13 +36,13 @@ class SubwordNmtCodes:
                 raise ModelFileError(f"{where}: line {number}: expected two parts of a merge; got {line!r:.60}")
             if line.strip():
                 self._ranks.setdefault((pair[0], pair[1]), len(self._ranks))
-        self._cache: dict[str, list[str]] = {}
+        self._words = WordCache(self._merge)
 
     def encode(self, text: str) -> list[Piece]:
         """Return the pieces of a text; each but the last of a word ends in @@."""
         pieces = []
         for match in _WORD.finditer(text):
-            parts = self._cut(match.group())
+            parts = self._words[match.group()]
             position = match.start()
             for index, part in enumerate(parts):
                 end = position + len(part)
@@ -54,15 +54,6 @@ class SubwordNmtCodes:
         """Return the text of pieces, with a space after each but those that end in @@."""
         text = "".join(piece.removesuffix(SEPARATOR) if piece.endswith(SEPARATOR) else f"{piece} " for piece in pieces)
         return text.rstrip(" ")
-
-    def _cut(self, word: str) -> list[str]:
-        parts = self._cache.get(word)
-        if parts is None:
-            parts = self._merge(word)
-            if len(self._cache) >= MAX_CACHED_WORDS:
-                self._cache.clear()
-            self._cache[word] = parts
-        return parts
 
     def _merge(self, word: str) -> list[str]:
         """Return the parts of a word: the pair of neighbours that was learned first is merged everywhere, and so on."""

@@ -275,7 +275,10 @@ class Tokenizer:
                 if state["version"] == VERSION:
                     return VocabularyTokenizer.from_state(state, where)
             if "rust" not in state and "algorithm" not in state:
-                return cls(tokenizers.Tokenizer.from_str(text), "foreign")
+                published = tokenizers.Tokenizer.from_str(text)
+                published.no_truncation()  # as it was saved, it may cut texts at some length, or fill them up
+                published.no_padding()
+                return cls(published, "foreign")
             if state["version"] > VERSION:
                 raise ModelFileError(
                     f"{where}: tokeniser format {state['version']} is newer than {VERSION}", "upgrade sixfold"

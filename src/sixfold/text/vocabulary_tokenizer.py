@@ -10,7 +10,8 @@ from typing import Any, Protocol
 
 from sixfold.errors import DataError, ModelFileError
 from sixfold.text.moses_bpe import MosesBpe
-from sixfold.text.sentencepiece import SPACE, Piece, SentencePieceModel
+from sixfold.text.sentencepiece import Piece, SentencePieceModel
+from sixfold.text.sentencepiece_file import SPACE
 from sixfold.text.subword_nmt import SEPARATOR, SubwordNmtCodes
 from sixfold.text.tokenizer import BYTES, VERSION, Encoding, Tokenizer, is_surrogate
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sixfold.engines.engine import Engine
+from sixfold.engines.pool import PooledFile
 from sixfold.engines.prefixed import PrefixedEngine
 from sixfold.errors import RequestError
 from sixfold.modelfile import ModelFile
@@ -27,17 +28,36 @@ class Direction:
 
     languages: Languages
     engine: Engine
-    tokenizer: Tokenizer
     special: SpecialTokens  # around a source; the engine adds those before a target
     max_source_tokens: int  # without special tokens
-    file: ModelFile
+    header: ModelFile  # config, card and profiles of the model, or all of it if it is in no pool
+    pooled_file: PooledFile | None  # is read again if its memory was needed for other models
+    reads_traditional: bool  # the tokeniser reads traditional Chinese characters as simplified ones
     confidence: ConfidenceCurve | None = None  # from the score of a sentence to a probability
-    reverse: SpecialTokens | None = None  # those of the other direction, if `engine` and `tokenizer` have it too
+    reverse: SpecialTokens | None = None  # those of the other direction, if the model has it too
+
+    @property
+    def file(self) -> ModelFile:
+        """The model with its weights and tokenisers."""
+        return self.header if self.pooled_file is None else self.pooled_file.get()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the tokenisers are in memory; otherwise the first use of one takes some tenths of a second."""
+        return self.pooled_file is None or self.pooled_file.is_open
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokeniser of sources."""
+        tokenizer = self.file.tokenizer
+        assert tokenizer is not None  # directions are those of models with one
+        return tokenizer
 
     @property
     def target_tokenizer(self) -> Tokenizer:
         """The tokeniser of translations, which a model may share with sources."""
-        return self.file.target_tokenizer or self.tokenizer
+        file = self.file
+        return file.target_tokenizer or self.tokenizer
 
     @property
     def tag(self) -> tuple[int, ...]:
@@ -116,8 +136,11 @@ def tag_of(file: ModelFile, tokenizer: Tokenizer, pair: Languages) -> tuple[int,
     return (tokenizer.tag(pair[1]),) if file.config.data.both_ways else tokenizer.tag_prefix(pair[1])
 
 
-def directions_of(file: ModelFile, engine: Engine, tokenizer: Tokenizer) -> list[Direction]:
-    """Return the directions of a model."""
+def directions_of(
+    file: ModelFile, engine: Engine, tokenizer: Tokenizer, pooled_file: PooledFile | None = None
+) -> list[Direction]:
+    """Return the directions of a model. With `pooled_file`, they keep only the header of the file in memory."""
+    header = file if pooled_file is None else file.header()
     max_tokens = min(engine.config.max_length, file.config.data.max_tokens)
     directions = []
     engines: dict[tuple[int, ...], Engine] = {(): engine}
@@ -131,7 +154,12 @@ def directions_of(file: ModelFile, engine: Engine, tokenizer: Tokenizer) -> list
         if reverse is not None and (file.target_tokenizer or reverse.before_target != special.before_target):
             reverse = None
         own_engine = engines[special.before_target]
-        directions.append(Direction(pair, own_engine, tokenizer, special, max_source_tokens, file, curve, reverse))
+        directions.append(
+            Direction(
+                pair, own_engine, special, max_source_tokens, header, pooled_file, bool(tokenizer.character_map), curve,
+                reverse,
+            )
+        )  # fmt: skip
     return directions
 
 

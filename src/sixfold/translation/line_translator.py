@@ -13,6 +13,7 @@ from typing import NamedTuple
 from sixfold.errors import RequestError
 from sixfold.translation.request import TranslationRequest
 from sixfold.translation.result import Notice, Translation
+from sixfold.translation.routing import Route
 from sixfold.translation.translator import Translator
 
 BOM = "\ufeff"
@@ -54,12 +55,13 @@ class LineTranslator:
 
         A line in a language that no model reads stays as it is, with a notice.
         """
-        lines = [(text, self._has_direction(text)) for text in texts]
-        to_translate = [text for text, has_direction in lines if has_direction]
-        translations = iter(self.translator.translate_request(to_translate, self.request))
+        lines = [(text, self._route(text)) for text in texts]
+        to_translate = [(text, route) for text, route in lines if route is not None]
+        routed_texts, routes = [text for text, _ in to_translate], [route for _, route in to_translate]
+        translations = iter(self.translator.translate_routed(routed_texts, routes, self.request))
         no_direction = (Notice("direction", "no model reads this language; the line stays as it is"),)
-        for number, (text, has_direction) in enumerate(lines, start=first):
-            if has_direction:
+        for number, (text, route) in enumerate(lines, start=first):
+            if route is not None:
                 translation = next(translations)
             else:
                 translation = Translation(text, text, 0.0, ("", ""), warnings=no_direction)
@@ -71,12 +73,12 @@ class LineTranslator:
         """Yield one line for people about each kind of notice, with the place of its first occurrence."""
         return warning_lines(self.invalid_bytes, f"{self.name}:{self.first_invalid_line}", self.notices)
 
-    def _has_direction(self, text: str) -> bool:
+    def _route(self, text: str) -> Route | None:
+        """Return the route of a line, or None if no model reads its language."""
         try:
-            self.translator.route(text, self.request)
+            return self.translator.route(text, self.request)
         except RequestError:
-            return False
-        return True
+            return None
 
 
 def byte_order_mark(raw: bytes, number: int) -> str:

@@ -6,13 +6,15 @@ import re
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from sixfold import modelfile
+from sixfold import modelfile, tensorfile
 from sixfold.config import Compute
 from sixfold.engines.engine import Engine
 from sixfold.errors import ConfigError, ModelFileError, RequestError
+from sixfold.interop.as_is import is_as_is, open_as_is
 from sixfold.modelfile import ModelFile
 from sixfold.text.tokenizer import Tokenizer
 
@@ -23,42 +25,76 @@ MODEL_SUFFIX = ".safetensors"
 RUN_MODEL_NAME = f"model{MODEL_SUFFIX}"  # the model in the folder of a training run
 
 
-def load_all(
-    model: ModelSource | Sequence[ModelSource] | None, verify: bool = True
-) -> list[tuple[ModelFile, Tokenizer]]:
-    """Load the models that are named, or those of this package if none is, each with its tokeniser.
-
-    Without `verify`, their weights are not read yet.
-    """
+def model_sources(model: ModelSource | Sequence[ModelSource] | None) -> Sequence[ModelSource]:
+    """Return the models that are named, or those of this package if none is."""
     models = shipped_models() if model is None else [model] if isinstance(model, Path | str | ModelFile) else model
     is_valid = isinstance(models, Sequence) and all(isinstance(source, Path | str | ModelFile) for source in models)
     if not is_valid or not models:
         raise ConfigError(f"model: expected a model file, or a list of them; got {model!r:.60}")
-    return [_load(source, verify) for source in models]
+    return models
 
 
-def _load(model: ModelSource, verify: bool) -> tuple[ModelFile, Tokenizer]:
-    if isinstance(model, ModelFile):
-        file, name = model, "model"
-    else:
-        file, name = modelfile.load(find_model(model), verify), str(model)
+def load(source: ModelSource) -> ModelFile:
+    """Load a model that translates."""
+    file = read_model(source)
+    tokenizer_of(file, source)
+    return file
+
+
+def read_model(source: ModelSource | None) -> ModelFile:
+    """Read a model file, or a CTranslate2 folder or an Argos package as it is. None is a model of this package."""
+    if isinstance(source, ModelFile):
+        return source
+    path = find_model(source, as_is=True)
+    return open_as_is(path) if is_as_is(path) else modelfile.load(path)
+
+
+def reader_of(source: ModelSource) -> Callable[[], ModelFile]:
+    """Return a function that loads a model each time it is called, without reading its weights.
+
+    A model file stays open, so that it is always the same model, even when another one has replaced the file.
+    """
+    if isinstance(source, ModelFile):
+        return lambda: source
+    path = find_model(source, as_is=True)
+    if is_as_is(path):
+        return partial(open_as_is, path)
+    return partial(modelfile.load, tensorfile.open_file(path), verify=False)
+
+
+def checksum_of(path: Path) -> str:
+    """Return the checksum of a model, without reading its weights where its file states it."""
+    return reader_of(path)().checksum
+
+
+def tokenizer_of(file: ModelFile, source: ModelSource) -> Tokenizer:
+    """Return the tokeniser of a model; RequestError is raised for one that does not translate."""
+    name = "model" if isinstance(source, ModelFile) else str(source)
     kind = file.config.model.kind
     if kind != "encoder-decoder" or file.tokenizer is None:
         reason = "has no tokeniser" if kind == "encoder-decoder" else f"is of the kind {kind!r}"
         raise RequestError(f"{name}: expected a model that translates; this one {reason}", "name another model")
-    return file, file.tokenizer
+    return file.tokenizer
 
 
-def find_model(name: Path | str | None) -> Path:
+def find_model(name: Path | str | None, as_is: bool = False) -> Path:
     """Return the file of a model: `name` is a file, the folder of a training run, or a model of this package (`zh-en`).
 
-    None stands for the first model of the package.
+    None stands for the first model of the package. With `as_is`, a CTranslate2 folder or an Argos package is fine too.
     """
     if name is None:
         return shipped_models()[0]
     path = Path(name)
+    is_run = _test_path(Path.is_file, path / RUN_MODEL_NAME)
+    if not is_run and _test_path(Path.exists, path) and _test_path(is_as_is, path):
+        if not as_is:
+            raise ModelFileError(
+                f"{path}: expected a model file; got an Argos package or a CTranslate2 folder",
+                f"`sixfold import {path}` makes one of it",
+            )
+        return path
     if _test_path(Path.is_dir, path):
-        if not (path / RUN_MODEL_NAME).is_file():
+        if not is_run:
             raise ModelFileError(
                 f"{path}: expected a model file, or a folder with {RUN_MODEL_NAME} in it; got a folder without one",
                 "a run writes its model when it ends; name a file to use another",

@@ -148,7 +148,9 @@ def detect_language(
     if languages is None:
         languages = [source for source, _ in directions]
     profiles = {
-        language: profile for direction in directions.values() for language, profile in direction.file.profiles.items()
+        language: profile
+        for direction in directions.values()
+        for language, profile in direction.header.profiles.items()
     }
     return detect(text, list(dict.fromkeys(languages)), profiles)
 
@@ -299,13 +301,13 @@ def _pivot_hops(directions: Directions, source: str, target: str) -> tuple[Direc
 
 def _declared_quality(hops: tuple[Direction, ...]) -> float:
     """Return the product of the qualities that the cards of models declare; 0 if one declares none."""
-    return math.prod(quality_from_card(hop.file.card, hop.languages) for hop in hops)
+    return math.prod(quality_from_card(hop.header.card, hop.languages) for hop in hops)
 
 
 def _route(hops: tuple[Direction, ...], text: str, target: str | None) -> Route:
     source, written = hops[0].languages[0], hops[-1].languages[1]
     # A tokeniser with a map of characters reads traditional ones as simplified ones.
-    is_read = normalise_code(source) != "zh" or bool(hops[0].tokenizer.character_map)
+    is_read = normalise_code(source) != "zh" or hops[0].reads_traditional
     from_traditional = not is_read and chinese_variant(text) == "traditional" and can_convert()
     converts = target is not None and normalise_code(target) == TRADITIONAL and normalise_code(written) == "zh"
     return Route((source, TRADITIONAL if converts else written), hops, from_traditional, converts)
@@ -313,7 +315,7 @@ def _route(hops: tuple[Direction, ...], text: str, target: str | None) -> Route:
 
 def _is_detectable(directions: Directions, language: str) -> bool:
     base = base_language(language)
-    profiles = {base_language(code) for direction in directions.values() for code in direction.file.profiles}
+    profiles = {base_language(code) for direction in directions.values() for code in direction.header.profiles}
     return base in LISTED_LANGUAGES or base in profiles
 
 

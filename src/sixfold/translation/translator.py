@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from itertools import islice
 from types import TracebackType
 from typing import Self, TypeVar
@@ -12,7 +11,8 @@ from typing import Self, TypeVar
 from sixfold.config import Compute
 from sixfold.decoding.options import Hypothesis
 from sixfold.engines.engine import Engine
-from sixfold.engines.pool import EnginePool, PooledEngine
+from sixfold.engines.memory import engine_memory, file_memory
+from sixfold.engines.pool import ModelPool, PooledEngine, PooledFile
 from sixfold.errors import RequestError
 from sixfold.modelfile import ModelFile
 from sixfold.text.detection import LanguageCandidate
@@ -22,7 +22,17 @@ from sixfold.translation.explain import join_details
 from sixfold.translation.glossary import Glossary
 from sixfold.translation.hops import HopBatch, translate_along
 from sixfold.translation.joint_search import mean_logprob
-from sixfold.translation.loading import Device, ModelSource, check_threads, choose_device, load_all, open_engine
+from sixfold.translation.loading import (
+    Device,
+    ModelSource,
+    check_threads,
+    choose_device,
+    load,
+    model_sources,
+    open_engine,
+    reader_of,
+    tokenizer_of,
+)
 from sixfold.translation.memory import TranslationMemory
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.pipeline import SentenceResult, assemble, decode, explain_results, prepare
@@ -65,7 +75,7 @@ class Translator:
         on a GPU. Without `shortlist`, a CPU computes the probabilities of the whole vocabulary for every token.
 
         With `memory`, each model is opened when it is first used, and the least recently used ones are closed as soon
-        as the weights of all open models take more bytes than that.
+        as all open models take more bytes than that.
         """
         check_threads(threads)
         self._device = choose_device(device)
@@ -73,15 +83,29 @@ class Translator:
         self._duplicates: list[Direction] = []  # directions that an earlier model has already
         self._engines: list[Engine] = []
         self.files: list[ModelFile] = []
-        pool = None if memory is None else EnginePool(memory)
-        for file, tokenizer in load_all(model, verify=pool is None):
-            opening = partial(open_engine, file, self._device, threads, compute, shortlist)
-            engine = opening() if pool is None else PooledEngine(pool, file.config.model, file.nbytes, opening)
-            self._engines.append(engine)
-            self.files.append(file)
-            for direction in directions_of(file, engine, tokenizer):
-                if self._directions.setdefault(direction.languages, direction) is not direction:
-                    self._duplicates.append(direction)
+        self._pool = None if memory is None else ModelPool(memory)
+
+        def start(file: ModelFile) -> Engine:
+            return open_engine(file, self._device, threads, compute, shortlist)
+
+        for each in model_sources(model):
+            if self._pool is None:
+                file = load(each)
+                self._add(each, file, start(file), None)
+            else:
+                reader = reader_of(each)
+                file = reader()
+                pooled = PooledFile(self._pool, file_memory(file), reader)
+                engine = PooledEngine(self._pool, file.config.model, engine_memory(file, compute), start, pooled)
+                self._add(each, file, engine, pooled)
+
+    def _add(self, source: ModelSource, file: ModelFile, engine: Engine, pooled: PooledFile | None) -> None:
+        """Add a model. Of one of a pool only the header stays in memory."""
+        self._engines.append(engine)
+        self.files.append(file if pooled is None else file.header())
+        for direction in directions_of(file, engine, tokenizer_of(file, source), pooled):
+            if self._directions.setdefault(direction.languages, direction) is not direction:
+                self._duplicates.append(direction)
 
     @property
     def directions(self) -> list[tuple[str, str]]:
@@ -137,7 +161,16 @@ class Translator:
 
         `progress` is called from time to time with the number of sentences that are done and that of all sentences.
         """
-        routes = [self.route(text, request) for text in texts]
+        return self.translate_routed(texts, [self.route(text, request) for text in texts], request, progress)
+
+    def translate_routed(
+        self,
+        texts: Sequence[str],
+        routes: Sequence[Route],
+        request: TranslationRequest,
+        progress: Progress | None = None,
+    ) -> list[Translation]:
+        """Translate each text along its route, as `translate_request` does along the routes that it chooses."""
         steps = translate_along(texts, routes, request)
         try:
             batches = next(steps)
@@ -295,9 +328,9 @@ class Translator:
         if model is None:
             return choose_direction(self._directions, text, source, target)
         every = self._all_directions()
-        of_model = {direction.languages: direction for direction in every if direction.file.name == model}
+        of_model = {direction.languages: direction for direction in every if direction.header.name == model}
         if not of_model:
-            names = ", ".join(dict.fromkeys(direction.file.name for direction in every))
+            names = ", ".join(dict.fromkeys(direction.header.name for direction in every))
             raise RequestError(f"model: expected one of {names}; got {model!r}")
         return choose_direction(of_model, text, source, target)
 
@@ -342,12 +375,14 @@ class Translator:
         self._duplicates.clear()
         while self._engines:
             self._engines.pop().close()
+        if self._pool is not None:
+            self._pool.close_all()
 
     def __repr__(self) -> str:
         """Return the directions, models and device of an open translator, or that it is closed."""
         if not self._engines:
             return "<Translator, closed>"
-        models = dict.fromkeys(direction.file.name for direction in self._all_directions())
+        models = dict.fromkeys(direction.header.name for direction in self._all_directions())
         return f"<Translator {direction_names(self._directions)} with {', '.join(models)} on {self._device}>"
 
     def __enter__(self) -> Self:

@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from sixfold import files, modelfile
+from sixfold import files
 from sixfold.config import Compute
 from sixfold.errors import ModelFileError
 from sixfold.translation.bulk.json_lines import text_of, with_translation
@@ -28,7 +28,7 @@ from sixfold.translation.line_translator import (
     check_strict,
     warning_lines,
 )
-from sixfold.translation.loading import Device
+from sixfold.translation.loading import Device, read_model
 from sixfold.translation.request import TranslationRequest
 from sixfold.translation.translator import Translator
 
@@ -79,7 +79,7 @@ class Worker:
 
     def __init__(self, options: WorkerOptions) -> None:
         self._options = options
-        models = [modelfile.load(path) for path, _ in options.models]
+        models = [read_model(path) for path, _ in options.models]
         for model, (path, checksum) in zip(models, options.models, strict=True):
             if model.checksum != checksum:
                 raise ModelFileError(f"{path}: is not the same here as where the work was begun", "copy it again")
