@@ -25,10 +25,11 @@ from sixfold.errors import ConfigError
 from sixfold.recipe import CorpusConfig, Recipe
 from sixfold.tasks import translation
 from sixfold.training import run
+from sixfold.training.corpora import find
 from sixfold.training.display import Display
 from sixfold.training.interrupt import Interrupt
 from sixfold.training.run_folder import claim
-from sixfold.training.translation_inputs import find, prepare_inputs
+from sixfold.training.translation_inputs import prepare_inputs
 
 RECIPE = Path(__file__).parents[1] / "recipes" / "zh-en.toml"
 

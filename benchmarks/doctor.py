@@ -32,7 +32,8 @@ from sixfold.data.corpus import Corpus
 from sixfold.model.transformer import build
 from sixfold.presets import preset
 from sixfold.tasks.loss import TokenLoss
-from sixfold.tasks.translation import TranslationTask, pair_batch
+from sixfold.tasks.translation import TranslationTask
+from sixfold.tasks.translation_batches import pair_batch
 from sixfold.training.loop import train
 from sixfold.training.state import State
 from sixfold.weights import cost

@@ -30,12 +30,13 @@ from sixfold.interop.huggingface import load_folder
 from sixfold.model.precision import library_settings
 from sixfold.model.transformer import EncoderDecoder, build, load_weights
 from sixfold.recipe import Recipe
-from sixfold.tasks.translation import DevSet, TranslationValidator
+from sixfold.tasks.translation_validation import DevSet, TranslationValidator
+from sixfold.training.corpora import find
 from sixfold.training.display import Display
 from sixfold.training.distributed import SINGLE_PROCESS
 from sixfold.training.interrupt import Interrupt
 from sixfold.training.session import TrainingInputs, TrainingSession
-from sixfold.training.translation_inputs import find, prepare_inputs
+from sixfold.training.translation_inputs import prepare_inputs
 
 
 def change(recipe: Recipe, args: argparse.Namespace) -> Recipe:
@@ -169,7 +170,7 @@ def make_trainer(
     data = Pairs(inputs.examples, shape, inputs.config.training.seed, 1)
     lengths = inputs.examples.lengths()["source"][data.rows].tolist()
     fast = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=inputs.tokenizer.rust, pad_token="<pad>", eos_token="<eos>"
+        tokenizer_object=inputs.tokenizers["target"].rust, pad_token="<pad>", eos_token="<eos>"
     )
     batch = peer_batch(inputs, args)
     settings = {
@@ -201,7 +202,7 @@ def scores(
     model: EncoderDecoder, shape: ModelConfig, inputs: TrainingInputs, dev: tuple[DevSet, ...]
 ) -> dict[str, float]:
     """Return the BLEU of a model on each dev set."""
-    validator = TranslationValidator(model, shape, inputs.tokenizer, inputs.config.training, SINGLE_PROCESS)
+    validator = TranslationValidator(model, shape, inputs.tokenizers, inputs.config.training, SINGLE_PROCESS)
     return {dev_set.name: validator.score(dev_set, beam=4)[0].bleu for dev_set in dev}
 
 

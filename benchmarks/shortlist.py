@@ -19,12 +19,14 @@ import numpy as np
 from sixfold import recipe as recipes
 from sixfold.data.examples import ExampleSet, Part
 from sixfold.data.shortlist import Options, Shortlist, build
-from sixfold.tasks.translation import BACKWARD, DevSet, TranslationTask
+from sixfold.tasks.translation import BACKWARD, TranslationTask
+from sixfold.tasks.translation_validation import DevSet
 from sixfold.text.tokenizer import Tokenizer
+from sixfold.training.corpora import DevSplit, find, read_set
 from sixfold.training.display import Display
 from sixfold.training.interrupt import Interrupt
 from sixfold.training.preparation import Preparation
-from sixfold.training.translation_inputs import DevSplit, find, read_set, with_tags
+from sixfold.training.recipe_models import with_tags
 
 RECIPE = Path(__file__).parents[1] / "recipes" / "zh-en-base.toml"
 BATCHES = (1, 8, 32)
@@ -43,8 +45,14 @@ def prepare(args: argparse.Namespace) -> tuple[ExampleSet, Tokenizer, tuple[DevS
     excluded = {source for dev_set in dev for source in dev_set.sources}
     settings = with_tags(config.tokenizer, sources, config.data.both_ways)
     tokenizer, _ = preparation.learn_tokenizer(cleaned, excluded, settings, ("", ""))
+    tokenizers = dict.fromkeys(task.columns, tokenizer)
     store = preparation.tokenize(
-        cleaned, tokenizer, excluded, task.columns[:1], config.data.max_tokens, has_dev_files=bool(sources.dev)
+        cleaned,
+        tokenizers,
+        excluded,
+        task.columns[:1],
+        config.data.max_tokens,
+        has_dev_files=bool(sources.dev),
     )
     return ExampleSet.of_store(store, added=(1, 1)), tokenizer, dev
 

@@ -35,14 +35,16 @@ from sixfold.model.transformer import build
 from sixfold.presets import preset
 from sixfold.tasks.loss import TokenLoss
 from sixfold.tasks.task import Batch
-from sixfold.tasks.translation import TranslationBatch, TranslationTask
+from sixfold.tasks.translation import TranslationTask
+from sixfold.tasks.translation_batches import TranslationBatch
 from sixfold.text.tokenizer import Tokenizer
+from sixfold.training.corpora import find
 from sixfold.training.display import Display
 from sixfold.training.interrupt import Interrupt
 from sixfold.training.loop import train
 from sixfold.training.session import TrainingInputs
 from sixfold.training.state import State
-from sixfold.training.translation_inputs import find, prepare_inputs
+from sixfold.training.translation_inputs import prepare_inputs
 
 SMALL = replace(preset("base").model, d_model=64, heads=4, d_ff=128, encoder_layers=1, decoder_layers=1)
 WARM_UP_STEPS = 6  # that are not timed
@@ -188,7 +190,8 @@ def compare(args: argparse.Namespace) -> None:
     args.work.mkdir(parents=True, exist_ok=True)
     inputs = make_inputs(args, device)
     examples = inputs.examples
-    shape = inputs.tokenizer.fit(replace(SMALL if args.small else preset("base").model, position_layout="halves"))
+    tokenizer = inputs.tokenizers["target"]
+    shape = tokenizer.fit(replace(SMALL if args.small else preset("base").model, position_layout="halves"))
     tokens = 2048 if args.small else args.tokens
     config = TrainingConfig(steps=10**9, warmup=4000)
     pin = device.type == "cuda"
@@ -200,7 +203,7 @@ def compare(args: argparse.Namespace) -> None:
     loader = Loader(examples, BatchPlan(tokens, packed=True), collate)
     print(f"{len(examples):,} pairs, padding {loader.padding_share():.1%}", flush=True)
     length = 64
-    peer = HuggingFaceMarian(shape, inputs.tokenizer, device)
+    peer = HuggingFaceMarian(shape, tokenizer, device)
     contestants = {
         "sixfold, synthetic 64": lambda: sixfold_steps(
             shape, config, synthetic(shape, tokens // length, length), device

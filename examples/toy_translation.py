@@ -26,7 +26,7 @@ from sixfold.files import check_output_path
 from sixfold.model.transformer import EncoderDecoder, build, weights_of
 from sixfold.tasks.loss import TokenLoss
 from sixfold.tasks.task import Batch
-from sixfold.tasks.translation import pair_batch
+from sixfold.tasks.translation_batches import pair_batch
 from sixfold.text.learn import train_tokenizer
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.training.loop import train

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import signal
 
 import jaxtyping
 import pytest
@@ -31,6 +32,10 @@ jaxtyping.config.__class__ = Checks
 # The same examples every time: a failure can be repeated, and CI does not fail by lot.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
+
+# A shell starts commands in the background with interrupts ignored, and so would be what the tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Several test processes with as many threads as cores each would fight over the cores; so would what they start.
 if "PYTEST_XDIST_WORKER" in os.environ:

@@ -1,6 +1,6 @@
 """Train for a few steps on ragged batches in several processes, and write the weights to files.
 
-Usage: python steps_of_ranks.py PROCESSES FILE FILE FILE
+Usage: python steps_of_ranks.py PROCESSES FILE FILE FILE FILE
 """
 
 import os
@@ -12,7 +12,7 @@ import torch
 import torch._dynamo  # optimisers do, and it takes seconds
 from safetensors.torch import save_file
 from small_models import SMALL
-from small_stores import make_examples
+from small_stores import make_documents, make_examples
 from small_tasks import token_loss
 from torch.distributed import TCPStore
 from torch.multiprocessing import start_processes
@@ -20,29 +20,35 @@ from torch.multiprocessing import start_processes
 from sixfold.config import TrainingConfig
 from sixfold.data.loader import BatchPlan, Loader
 from sixfold.model.transformer import build
+from sixfold.tasks.causal_lm import CausalTask
 from sixfold.tasks.translation import TranslationTask
 from sixfold.training.distributed import full_tensor, process_group
 from sixfold.training.loop import train
 from sixfold.training.state import State
 
+KINDS = ({}, {"sharded": True}, {"packed": True}, {"is_text": True})  # of each file
 STEPS = 8  # the corpus has seven, and the last of them has three micro-batches instead of four
 SHAPE = replace(
     SMALL, dropout=0.2, vocab=60, norm_position="pre", bias=False
 )  # a bias of keys learns from rounding alone
 
 
-def make(group, sharded=False, packed=False):
+def make(group, sharded=False, packed=False, is_text=False):
     """Return the trained weights, and the number of tokens of each step in this process."""
     config = TrainingConfig(steps=STEPS, warmup=2, learning_rate=1e-2, sharded=sharded)
-    examples = make_examples([(n % 30 + 1, n % 23 + 2) for n in range(141)])
     plan = BatchPlan(130, 4, 1, group.rank, group.ranks, packed=packed)
-    task = TranslationTask(("", ""), loss=token_loss(config))
-    loader = Loader(examples, plan, lambda batch: task.collate(batch, SHAPE))
+    if is_text:
+        shape, task = replace(SHAPE, kind="decoder"), CausalTask(loss=token_loss(config), row_tokens=40)
+        examples = make_documents([n % 30 + 1 for n in range(141)], 40, vocab=SHAPE.vocab)
+    else:
+        shape, task = SHAPE, TranslationTask(("", ""), loss=token_loss(config))
+        examples = make_examples([(n % 30 + 1, n % 23 + 2) for n in range(141)])
+    loader = Loader(examples, plan, lambda batch: task.collate(batch, shape))
     # In double precision: AdamW divides by the size of a gradient, and so magnifies what rounding did to a small one.
     torch.set_default_dtype(torch.float64)
     try:
-        state = State(build(SHAPE), config, task.loss, group=group)
-        token_counts = [metrics.tokens for metrics in islice(train(state, loader, SHAPE, config), STEPS)]
+        state = State(build(shape), config, task.loss, group=group)
+        token_counts = [metrics.tokens for metrics in islice(train(state, loader, shape, config), STEPS)]
     finally:
         torch.set_default_dtype(torch.float32)
     return {name: full_tensor(weight.detach()).clone() for name, weight in state.weights.items()}, token_counts
@@ -53,8 +59,8 @@ def work(rank, ranks, port, files):
     variables = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": ranks, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
     os.environ |= {name: str(value) for name, value in variables.items()} | {"TORCHELASTIC_USE_AGENT_STORE": "True"}
     with process_group(torch.device("cpu")) as group:
-        for path, sharded, packed in zip(files, (False, True, False), (False, False, True), strict=True):
-            weights, _ = make(group, sharded, packed)
+        for path, options in zip(files, KINDS, strict=True):
+            weights, _ = make(group, **options)
             if group.is_leader:
                 save_file(weights, path)
 

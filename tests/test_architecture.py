@@ -27,7 +27,7 @@ from sixfold.model import attention, layers, stepper, transformer
 from sixfold.model.transformer import weights_of
 from sixfold.serving.options import ServeOptions, read_options
 from sixfold.text import learn
-from sixfold.training import defaults
+from sixfold.training import defaults, text_defaults
 from sixfold.translation.bulk import shards
 from sixfold.translation.documents import formats
 
@@ -51,8 +51,10 @@ from sixfold import modelfile
 from sixfold.engines.cpu import CpuEngine
 from sixfold.explorer.forward import forward
 from sixfold.text.learn import train_tokenizer
-from sixfold.config import TokenizerConfig
+from sixfold import GenerateOptions, Generator, RequestError, SamplingOptions
+from sixfold.config import Config, ModelConfig, TokenizerConfig
 from sixfold.decoding.options import SearchOptions
+from sixfold.weights import shapes
 from sixfold.cli.main import main
 tokenizer = train_tokenizer(["hello world"] * 9, TokenizerConfig(vocab=300))
 assert tokenizer.decode(tokenizer.encode("hello 世界")) == "hello 世界"
@@ -66,6 +68,18 @@ for name in ("f", "q"):
         main(["summary", str(path), "--json"])
     except SystemExit as done:
         assert done.code == 0
+shape = ModelConfig(kind="decoder", vocab=tokenizer.vocab, d_model=16, heads=2, d_ff=16, decoder_layers=1)
+random = np.random.default_rng(1)
+weights = {name: random.normal(size=size).astype(np.float32) for name, size in shapes(shape).items()}
+path = Path(sys.argv[1]) / "writer.safetensors"
+modelfile.save(path, Config(model=shape), weights, tokenizer)
+with Generator(path) as generator:
+    assert len(generator.generate(["hello"], GenerateOptions(max_tokens=5))[0][0].tokens) == 5
+    assert generator.score(["hello world"])[0]
+    try:
+        generator.generate(["hello"], GenerateOptions(sampling=SamplingOptions(temperature=1.0)))
+    except RequestError as error:
+        assert "need torch, which is not installed" in str(error)
 assert "torch" not in sys.modules
 """
 
@@ -218,6 +232,22 @@ def test_the_commands_and_the_python_of_the_translating_guide_do_what_they_say(f
     assert "I love machine learning" in capsys.readouterr().out
 
 
+@pytest.mark.slow
+def test_the_commands_and_the_python_of_the_guide_to_generating_do_what_they_say(follow, tmp_path, monkeypatch, capsys):
+    folder = follow("docs/guides/generating.md", tmp_path / "guide")
+    monkeypatch.chdir(folder)
+    run_python("docs/guides/generating.md")
+    printed = capsys.readouterr().out
+    assert "One day" in printed
+    assert "-0.0" in printed  # a token that is nearly certain
+
+
+def test_the_guide_to_generating_names_every_option_of_sampling():
+    text = (ROOT / "docs/guides/generating.md").read_text(encoding="utf-8")
+    options = ["--temperature", "--top-k", "--top-p", "--min-p", "--repetition-penalty", "--seed", "--stop", "--n"]
+    assert all(f"`{option}" in text for option in options)
+
+
 def test_the_guide_to_serving_works_as_written_and_names_every_setting(follow, tmp_path):
     folder = follow("docs/guides/serving.md", tmp_path / "guide")
     assert (folder / "keys").read_text(encoding="utf-8").startswith("anna ")
@@ -279,6 +309,23 @@ def test_the_commands_and_the_python_of_the_guide_to_seeing_do_what_they_say(fol
     text = (ROOT / "docs/guides/seeing.md").read_text(encoding="utf-8")
     assert all(f"| `{name}` |" in text for name in views.VIEW_NAMES)
     run_python("docs/guides/seeing.md")
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_guide_to_language_models_do_what_they_say(follow, tmp_path):
+    folder = follow("docs/guides/language-models.md", tmp_path / "guide")
+    assert modelfile.load(folder / "stories-run" / "model.safetensors").card["task"] == "causal-lm"
+    for name in ("answers-run", "lora-run"):
+        card = modelfile.load(folder / name / "model.safetensors").card
+        assert card["scores"]["new"]["bits_per_byte"] < card["scores_before"]["new"]["bits_per_byte"]
+    assert modelfile.load(folder / "more-run" / "model.safetensors").card["documents"]
+
+
+def test_the_guide_to_language_models_says_what_the_code_chooses():
+    text = (ROOT / "docs/guides/language-models.md").read_text(encoding="utf-8")
+    for size in text_defaults.SIZES:
+        row = f"| {size.gpu_preset} | {size.cpu_preset} | {size.vocab:,} | {size.dropout} | {size.batch_tokens:,} | "
+        assert f"{row}{size.epochs} |" in text
 
 
 def test_the_training_guide_says_what_the_code_chooses():

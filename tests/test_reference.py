@@ -66,7 +66,7 @@ def test_a_field_that_is_missing_or_not_described_is_noticed(script, value):
 def test_runs_print_and_log_the_fields_that_the_reference_describes(script, tmp_path, capsys):
     files = write_pairs(tmp_path)
     settings = [word for setting in SETTINGS for word in ("--set", setting)]
-    run, tuned = tmp_path / "run", tmp_path / "tuned"
+    run, tuned, text = tmp_path / "run", tmp_path / "tuned", tmp_path / "text"
     new = [tmp_path / "new.zh", tmp_path / "new.en"]
     for old, copy in zip(files, new, strict=True):
         lines = old.read_text(encoding="utf-8").splitlines()
@@ -77,10 +77,13 @@ def test_runs_print_and_log_the_fields_that_the_reference_describes(script, tmp_
         "finetune": ["finetune", run, *new, *old_pairs, "--output", tuned, "--device", "cpu", "--json",
                      "--set", "training.steps=2", "--set", "training.batch_tokens=256"],
         "report": ["report", run, "--json"],
+        "train --kind decoder": ["train", "--kind", "decoder", files[1], "--output", text, "--device", "cpu", "--json",
+                                 *settings],
     }  # fmt: skip
     records = {name: script.parse(run_here(capsys, *words).out) for name, words in outputs.items()}
     for name in ("metrics.jsonl", "samples.jsonl"):
-        records[name] = [json.loads(line) for line in (run / name).read_text(encoding="utf-8").splitlines()]
+        for title, folder in ((name, run), (f"{name} of a decoder-only model", text)):
+            records[title] = [json.loads(line) for line in (folder / name).read_text(encoding="utf-8").splitlines()]
     described = {each.title: each for each in script.OUTPUTS if not each.commands}
     assert described.keys() == records.keys()
     for name, values in records.items():

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sixfold.config import Config, ModelConfig, TokenizerConfig, TrainingConfig
+    from sixfold.decoding.options import SamplingOptions
     from sixfold.errors import ConfigError, DataError, ModelFileError, RequestError, SixfoldError
     from sixfold.explorer.explore import explore
     from sixfold.explorer.trace import Trace
+    from sixfold.generation.generator import Generator
+    from sixfold.generation.options import Continuation, GenerateOptions, TextChunk
     from sixfold.modelfile import ModelFile
     from sixfold.presets import preset
     from sixfold.serving.client import AsyncClient, Client
@@ -31,13 +34,18 @@ _HOMES = {
     "Client": "sixfold.serving.client",
     "Config": "sixfold.config",
     "ConfigError": "sixfold.errors",
+    "Continuation": "sixfold.generation.options",
     "DataError": "sixfold.errors",
+    "GenerateOptions": "sixfold.generation.options",
+    "Generator": "sixfold.generation.generator",
     "Glossary": "sixfold.translation.glossary",
     "ModelConfig": "sixfold.config",
     "ModelFile": "sixfold.modelfile",
     "ModelFileError": "sixfold.errors",
     "RequestError": "sixfold.errors",
+    "SamplingOptions": "sixfold.decoding.options",
     "SixfoldError": "sixfold.errors",
+    "TextChunk": "sixfold.generation.options",
     "Tokenizer": "sixfold.text.tokenizer",
     "TokenizerConfig": "sixfold.config",
     "Trace": "sixfold.explorer.trace",
@@ -60,13 +68,18 @@ __all__ = [
     "Client",
     "Config",
     "ConfigError",
+    "Continuation",
     "DataError",
+    "GenerateOptions",
+    "Generator",
     "Glossary",
     "ModelConfig",
     "ModelFile",
     "ModelFileError",
     "RequestError",
+    "SamplingOptions",
     "SixfoldError",
+    "TextChunk",
     "Tokenizer",
     "TokenizerConfig",
     "Trace",

@@ -24,6 +24,7 @@ Precision = Literal["auto", "bf16", "float32"]
 Switch = Literal["auto", "on", "off"]
 Score = Literal["auto", "bleu", "chrf", "loss"]
 Compute = Literal["int8", "float32", "float16", "bfloat16"]
+Documents = Literal["auto", "blocks", "lines"]
 Filter = Literal["empty", "encoding", "control", "markup", "long", "ratio", "script", "copied", "duplicate"]
 
 
@@ -170,6 +171,7 @@ class DataConfig:
     max_ratio: float = 4.0  # of the lengths of the two sides, where a Han character counts as three letters
     max_tokens: int = 250  # of either side, after tokenising
     dev_pairs: int = 1000  # of a dev set that is split off if none is named; at most a twentieth of the corpus
+    documents: Documents = "auto"  # of a plain text: blocks between blank lines, or lines; auto: blocks from 20 on
 
     def __post_init__(self) -> None:
         check_types(self, "data")
@@ -193,6 +195,7 @@ class TrainingConfig:
     learning_rate: float = 1e-3  # the peak; for noam, the factor before d_model ** -0.5
     schedule: Schedule = "inverse-sqrt"
     warmup: int = 0  # steps; 0: chosen
+    min_learning_rate: float = 0.0  # that the cosine schedule falls to
     label_smoothing: float = 0.1
     clip: float = 1.0  # largest gradient norm; 0: none
     beta2: float = 0.98
@@ -203,6 +206,7 @@ class TrainingConfig:
     lora: int = 0  # rank of the LoRA matrices of a fine-tuned model; 0: all weights are learned
 
     batch_tokens: int = 0  # padded tokens of the longer side in one step, over all micro-batches and ranks; 0: chosen
+    row_tokens: int = 0  # length of the rows that documents are joined and cut into, for decoder-only models; 0: chosen
     micro_tokens: int = 0  # of one micro-batch; 0: as many as a trial step shows to fit into memory
     precision: Precision = "auto"  # auto: bf16 if the GPU has it, else float32; float32 also disables TF32
     packing: Switch = (
@@ -227,13 +231,18 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         check_types(self, "training")
-        for name in ("steps", "warmup", "batch_tokens", "micro_tokens", "validate_every", "checkpoint_every"):
+        counts = ("steps", "warmup", "batch_tokens", "row_tokens", "micro_tokens", "validate_every", "checkpoint_every")
+        for name in counts:
             require(0 <= getattr(self, name) <= 10**12, f"training.{name}", "0 or more", getattr(self, name))
         require(0 <= self.lora <= 4096, "training.lora", "0 to 4096", self.lora)
         require(not (self.lora and self.sharded), "training.lora", "0 where training.sharded is on", self.lora)
         require(self.keep >= 1, "training.keep", "at least 1", self.keep)
         require(0 <= self.seed < 2**32, "training.seed", "0 to 2**32 - 1", self.seed)
         require(self.learning_rate > 0, "training.learning_rate", "above 0", self.learning_rate)
+        require(
+            0 <= self.min_learning_rate <= self.learning_rate, "training.min_learning_rate",
+            f"0 to learning_rate = {self.learning_rate}", self.min_learning_rate,
+        )  # fmt: skip
         for name in ("label_smoothing", "beta2", "ema", "subword_sampling"):
             require(0 <= getattr(self, name) < 1, f"training.{name}", "from 0 to below 1", getattr(self, name))
         for name in ("clip", "weight_decay", "rdrop", "patience"):

@@ -24,6 +24,8 @@ _LLAMA = {
     "feed_forward": "swiglu", "norm": "rms", "norm_position": "pre", "bias": False, "dropout": 0.0,
     "scale_embeddings": False, "tie_output": False, "pad": 0, "bos": 1, "eos": 2, "unk": 0,
 }  # fmt: skip
+# Small decoder-only models of the LLaMA family.
+_DECODER = {**_LLAMA, "max_length": 1024, "tie_output": True, "unk": 3}
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "base": {},
@@ -33,6 +35,9 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "tiny": {"vocab": 8000, "d_model": 192, "heads": 4, "d_ff": 768, "encoder_layers": 3, "decoder_layers": 2,
              "norm_position": "pre"},
     "bert-base": {**_BERT, "d_model": 768, "heads": 12, "d_ff": 3072, "encoder_layers": 12},
+    "decoder-tiny": {**_DECODER, "vocab": 4000, "d_model": 192, "heads": 4, "d_ff": 512, "decoder_layers": 4},
+    "decoder-small": {**_DECODER, "vocab": 16000, "d_model": 384, "heads": 6, "d_ff": 1024, "decoder_layers": 8},
+    "decoder-base": {**_DECODER, "vocab": 32000, "d_model": 768, "heads": 12, "d_ff": 2048, "decoder_layers": 12},
     "gpt2": {**_GPT2, "d_model": 768, "heads": 12, "d_ff": 3072, "decoder_layers": 12},
     "llama-7b": {**_LLAMA, "norm_eps": 1e-6, "d_model": 4096, "heads": 32, "d_ff": 11008, "decoder_layers": 32},
     "llama-tiny": {**_LLAMA, "vocab": 8000, "d_model": 256, "heads": 8, "kv_heads": 2, "d_ff": 704,

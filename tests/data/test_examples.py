@@ -28,9 +28,10 @@ def texts(examples, numbers):
     return [tuple(ids.tolist() for ids in row) for row in zip(*cut, strict=True)]
 
 
-PREFIXES = st.sampled_from([(), (7,), (8, 9)])
+SPECIAL = st.sampled_from([(), (7,), (8, 9)])
+PAIRS = st.tuples(SPECIAL, SPECIAL)
 ROLES = st.sampled_from([FORWARD, BACKWARD, ("source", "source")])
-PARTS = st.lists(st.builds(Part, st.integers(0, 1), ROLES, st.tuples(PREFIXES, PREFIXES)), min_size=1)
+PARTS = st.lists(st.builds(Part, st.integers(0, 1), ROLES, PAIRS, st.just(()) | PAIRS), min_size=1)
 
 
 @given(LENGTHS, PARTS, st.data())
@@ -42,8 +43,9 @@ def test_examples_of_any_parts_are_gathered_as_they_would_be_one_by_one(lengths,
     for part in parts:
         for row in range(*((0, cut) if part.corpus == 0 else (cut, len(lengths)))):
             stored = {name: column.take(np.array([row])).values.tolist() for name, column in store.columns.items()}
-            columns = zip(part.columns, part.prefixes, strict=True)
-            expected.append((*([*prefix, *stored[name]] for name, prefix in columns), int(store.lines[row])))
+            columns = zip(part.columns, part.prefixes, part.suffixes or ((), ()), strict=True)
+            sides = [[*before, *stored[name], *after] for name, before, after in columns]
+            expected.append((*sides, int(store.lines[row])))
     assert len(examples) == len(expected)
     assert examples.weights == [(1.0, 3.0)[part.corpus] for part in parts]
     numbers = data.draw(st.permutations(range(len(expected))))
@@ -57,7 +59,9 @@ def test_examples_of_any_parts_are_gathered_as_they_would_be_one_by_one(lengths,
 def examples_of(tokenizer, *corpora, both_ways=False, languages=("zh", "en")):
     """The examples of a translation task over corpora of one pair each."""
     store = make_store([(3, 4)] * len(corpora), list(range(1, len(corpora) + 1)), corpora=corpora)
-    return TranslationTask(languages, DataConfig(both_ways=both_ways)).examples(store, tokenizer)
+    return TranslationTask(languages, DataConfig(both_ways=both_ways)).examples(
+        store, {"source": tokenizer, "target": tokenizer}
+    )
 
 
 def test_each_corpus_goes_the_ways_it_is_good_for_and_says_where_it_is_from():

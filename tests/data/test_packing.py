@@ -124,7 +124,7 @@ def test_subword_sampling_stays_within_the_rows():
     totals = {}
     for rate in (0.0, 0.2):
         plan = BatchPlan(1024, subword_sampling=rate, packed=True)
-        loader = Loader(pairs, plan, lambda examples: (examples, collate(examples)), tokenizer)
+        loader = Loader(pairs, plan, lambda examples: (examples, collate(examples)), dict.fromkeys(columns, tokenizer))
         batches = [batch for _, step in zip(range(len(loader.epoch(0))), loader, strict=False) for batch in step]
         totals[rate] = sum(len(examples.columns["target"].values) for examples, _ in batches)
         for examples, _ in batches:

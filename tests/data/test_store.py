@@ -50,9 +50,13 @@ def clean(corpora, folder, config=None, advance=lambda _: None):
     return cleaned.clean(corpora, TranslationTask(LANGUAGES, config), config.dev_pairs, folder, advance)
 
 
+def both(tokenizer):
+    return {"source": tokenizer, "target": tokenizer}
+
+
 def build(corpora, tokenizer, folder, advance=lambda _: None, excluded=frozenset()):
     kept = clean(corpora, folder, advance=advance)
-    return kept, tokenize(kept, tokenizer, set(excluded), ("source",), 40, folder, advance)
+    return kept, tokenize(kept, both(tokenizer), set(excluded), ("source",), 40, folder, advance)
 
 
 @pytest.fixture
@@ -151,7 +155,7 @@ def test_dev_sentences_and_long_pairs_are_left_out(corpora, tokenizer, tmp_path)
     kept, store = build(corpora, tokenizer, tmp_path / "data", excluded={next(corpora[0].pairs()).source})
     same = sum(pair.source == next(corpora[0].pairs()).source for pair in kept.records())
     assert len(store) == len(kept) - same
-    short = tokenize(kept, tokenizer, set(), (), 5, tmp_path / "data", lambda _: None)
+    short = tokenize(kept, both(tokenizer), set(), (), 5, tmp_path / "data", lambda _: None)
     assert short.too_long + len(short) == len(kept)
     assert short.too_long > 0
 
@@ -300,7 +304,9 @@ def test_a_store_may_have_one_column_or_three(tmp_path, tokenizer):
     path = tmp_path / "words.txt"
     path.write_text("one two three\nbooks have I\n", encoding="utf-8")
     kept = cleaned.clean([Corpus("words", (path,))], Reader(), 0, tmp_path / "data", lambda _: None)
-    store = tokenize(kept, tokenizer, {"two"}, ("second",), 40, tmp_path / "data", lambda _: None)
+    store = tokenize(
+        kept, dict.fromkeys(Reader.columns, tokenizer), {"two"}, ("second",), 40, tmp_path / "data", lambda _: None
+    )
     texts = {name: tokenizer.decode(column.take(np.array([0])).values) for name, column in store.columns.items()}
     assert texts == {"first": "books", "second": "have", "third": "I"}
     assert store.lines.tolist() == [2]

@@ -240,6 +240,27 @@ def test_a_decoder_only_model_scores_what_follows_a_prompt(decoder_only):
         decoder_only.score([[5] * 20], [[6] * 5])
 
 
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_decoder_only_model_continues_each_prompt_of_a_batch_as_if_it_were_alone(beam):
+    file = in_memory(DECODER, random_model(DECODER))
+    options, prompts = SearchOptions(beam=beam, max_length=6), [[5, 6, 7, 8, 9], [4], [9, 3], [8, 7]]
+    for threads in (1, 2):
+        engine = CpuEngine(file, "float32", threads)
+        alone = [engine.decode([prompt], options)[0] for prompt in prompts]
+        together = engine.decode(prompts, options)
+        assert tokens_of(together) == tokens_of(alone)
+        for hypotheses, references in zip(together, alone, strict=True):
+            assert [each.score for each in hypotheses] == pytest.approx([each.score for each in references], abs=1e-4)
+
+
+def test_a_long_text_of_a_decoder_only_model_is_scored_to_its_end():
+    config = replace(DECODER, positions="rotary", max_length=1300)
+    file = in_memory(config, random_model(config))
+    text = [5 + index % 7 for index in range(1200)]
+    (logprobs,) = CpuEngine(file, "float32").score([[4]], [text])
+    assert logprobs == pytest.approx(logprobs_of(file, [4], text), abs=1e-3)
+
+
 def test_what_a_decoder_only_model_cannot_do_is_refused_by_name(decoder_only):
     calls = {
         "prefixes": lambda: decoder_only.decode(SOURCES, SEARCH, PREFIXES),

@@ -1,9 +1,11 @@
 """A correct model learns these tasks. Seeds are fixed; each task takes well under a minute on two cores."""
 
+import math
 import random
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from small_runs import shared_toy
@@ -11,11 +13,17 @@ from small_tasks import TextBatch, token_loss
 
 from sixfold import modelfile
 from sixfold.config import ModelConfig, TrainingConfig
+from sixfold.data.corpus import Corpus
+from sixfold.data.examples import Examples
+from sixfold.data.loader import BatchPlan, Loader
+from sixfold.data.store import Column, Ragged, TokenStore
 from sixfold.decoding.options import SearchOptions
-from sixfold.decoding.search import beam_search, greedy
-from sixfold.model.stepper import translation_stepper
+from sixfold.decoding.sampling import SamplingOptions, sampler
+from sixfold.decoding.search import beam_search, greedy, search_single_path
+from sixfold.model.stepper import Stepper, translation_stepper
 from sixfold.model.transformer import build, load_model
-from sixfold.tasks.translation import pair_batch
+from sixfold.tasks.causal_lm import CausalTask
+from sixfold.tasks.translation_batches import pair_batch
 from sixfold.training.loop import train
 from sixfold.training.state import State
 
@@ -89,6 +97,48 @@ def test_a_decoder_learns_to_count():
     state = State(model, config, token_loss(config))
     losses = [metrics.loss.item() for metrics in train(state, [step] * 150, shape, config)]
     assert losses[-1] < 0.1 < losses[0]
+
+
+def test_a_decoder_learns_a_grammar_from_documents_in_rows():
+    """Its loss comes close to the entropy of the grammar, and nearly all that it writes is grammatical."""
+    the, stop, nouns, verbs = 4, 5, range(6, 10), range(10, 13)
+    shape = ModelConfig(
+        kind="decoder", vocab=16, d_model=32, heads=4, d_ff=64, decoder_layers=2, positions="rotary",
+        norm="rms", norm_position="pre", feed_forward="swiglu", bias=False, dropout=0.0, max_length=64,
+    )  # fmt: skip
+
+    def document(order):
+        sentences = [
+            [the, order.choice(nouns), order.choice(verbs), the, order.choice(nouns), stop]
+            for _ in range(order.choice((1, 2)))
+        ]
+        return [token for sentence in sentences for token in sentence]
+
+    order = random.Random(1)
+    learnt, unseen = ([document(order) for _ in range(count)] for count in (1000, 400))
+    column = Column(np.array([token for text in learnt for token in text]), np.cumsum(list(map(len, learnt))))
+    store = TokenStore({"text": column}, np.arange(1000), [Corpus("made", (Path("a.txt"),))], [1000])
+    task = CausalTask(row_tokens=48)
+    examples = task.examples(store, None)
+    model = build(shape, seed=1)
+    config = TrainingConfig(steps=150, learning_rate=1e-2, warmup=20, schedule="cosine")
+    loader = Loader(examples, BatchPlan(16 * 48), lambda each: task.collate(each, shape))
+    for _ in train(State(model, config, task.loss), loader, shape, config):
+        pass
+    model.eval()
+    texts = Ragged(np.array([token for text in unseen for token in text]), np.array(list(map(len, unseen))))
+    batch = task.collate(Examples({"text": texts}, np.arange(400)), shape)
+    with torch.no_grad():
+        loss = task.loss(model, batch).item() / len(batch.labels)
+    # Of a document with n sentences: one of two lengths, and for each sentence two nouns and a verb.
+    sentences = sum(text.count(stop) for text in unseen)
+    entropy = (400 * math.log(2) + sentences * math.log(4 * 3 * 4)) / len(batch.labels)
+    assert 0.97 * entropy < loss < 1.03 * entropy
+    stepper = Stepper(model, 64)
+    written = search_single_path(stepper, torch.full((200,), shape.bos), shape.eos, sampler(SamplingOptions()))
+    kinds = {the: "t", stop: ".", **dict.fromkeys(nouns, "n"), **dict.fromkeys(verbs, "v")}
+    forms = ["".join(kinds.get(token, "?") for token in each.tokens) for each in written]
+    assert sum(form in ("tnvtn.", "tnvtn." * 2) for form in forms) >= 190
 
 
 def test_an_encoder_learns_to_fill_in_a_mask():

@@ -18,7 +18,7 @@ from sixfold.engines.gpu import GpuEngine
 from sixfold.model.attention import ScaledDot
 from sixfold.model.positions import Sinusoid
 from sixfold.model.transformer import Execution, evaluation_mode, load_model, weights_of
-from sixfold.tasks.translation import pair_batch
+from sixfold.tasks.translation_batches import pair_batch
 from sixfold.training.loop import train
 from sixfold.training.state import State
 

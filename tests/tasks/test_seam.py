@@ -39,9 +39,9 @@ def make_inputs(task, columns, tmp_path, steps=60, packing="off"):
         steps=steps, batch_tokens=400, warmup=5, learning_rate=1e-2, schedule="constant", validate_every=30,
         checkpoint_every=20, label_smoothing=0.0, patience=0, packing=packing,
     )  # fmt: skip
-    examples = task.examples(store, TOKENIZER)
+    examples = task.examples(store, {"text": TOKENIZER})
     dev = [Examples(examples.gather(np.arange(50)), np.arange(50))]
-    return TrainingInputs(Config(SHAPE, TokenizerConfig(), training), task, examples, TOKENIZER, dev, dev)
+    return TrainingInputs(Config(SHAPE, TokenizerConfig(), training), task, examples, {"text": TOKENIZER}, dev, dev)
 
 
 def copy_task():

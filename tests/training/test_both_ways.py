@@ -13,13 +13,15 @@ from sixfold import Translator, modelfile, recipe
 from sixfold.cli.main import main
 from sixfold.model.transformer import build
 from sixfold.reports import run_record
-from sixfold.tasks.translation import DevSet, TranslationValidator
+from sixfold.tasks.translation_validation import DevSet, TranslationValidator
+from sixfold.training.corpora import find
 from sixfold.training.display import Display
 from sixfold.training.distributed import SINGLE_PROCESS
 from sixfold.training.interrupt import Interrupt, Stopped
+from sixfold.training.recipe_models import RecipeModels
 from sixfold.training.session import TrainingSession
 from sixfold.training.shortlist_learner import ARRAYS, ShortlistLearner
-from sixfold.training.translation_inputs import RecipeModels, find, prepare_inputs
+from sixfold.training.translation_inputs import prepare_inputs
 
 SETTINGS = [
     "model.d_model=32", "model.heads=2", "model.d_ff=64", "model.encoder_layers=1", "model.decoder_layers=1",
@@ -233,10 +235,14 @@ def test_validation_reads_what_the_model_has_learnt_to_read(trained):
     file = modelfile.load(trained / "model.safetensors")
     model = build(file.config.model)
     shape = file.config.model
-    validator = TranslationValidator(model, shape, file.tokenizer, file.config.training, SINGLE_PROCESS)
+    validator = TranslationValidator(
+        model, shape, {"source": file.tokenizer, "target": file.tokenizer}, file.config.training, SINGLE_PROCESS
+    )
     for (source, target), text in ((("zh", "en"), "我爱猫"), (("en", "zh"), "I love cats")):
         dev_set = DevSet("some", [text], [""], (source, target))
-        assert validator.encode_sources(dev_set) == [[file.tokenizer.tag(target), *file.tokenizer.encode(text)]]
+        assert validator.encode_sources(dev_set) == [
+            [file.tokenizer.tag(target), *file.tokenizer.encode(text), shape.eos]
+        ]
 
 
 @pytest.mark.parametrize(
@@ -308,7 +314,7 @@ def test_a_corpus_of_the_recipe_replaces_the_shared_one_for_the_same_files(stude
 
 def test_a_tag_is_put_before_the_sources_of_its_direction_only(student, tmp_path):
     inputs = inputs_of(student, tmp_path)
-    en, zh, bt = map(inputs.tokenizer.tag, ("en", "zh", "bt"))
+    en, zh, bt = map(inputs.tokenizers["source"].tag, ("en", "zh", "bt"))
     assert [(part.corpus, part.columns[0], part.prefixes[0]) for part in inputs.examples.parts] == [
         (0, "source", (en,)), (1, "source", (en, bt)), (0, "target", (zh,)), (1, "target", (zh,)),
     ]  # fmt: skip

@@ -10,12 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import small_checkpoints as checkpoints
 import torch
+from commands import run_here
 from safetensors.torch import load_file
 from steps_of_ranks import STEPS, make
 
 from sixfold import modelfile, tensorfile
 from sixfold.cli.main import main
+from sixfold.interop.sources import read_source
 from sixfold.training.distributed import SINGLE_PROCESS
 
 HERE = Path(__file__).parent
@@ -38,14 +41,15 @@ def ended(process, status=0):
 
 @pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_steps_of_many_are_steps_of_one(ranks, tmp_path):
-    """With ragged batches, dropout, and a last step that has nothing for some: DDP, FSDP2, and packed rows."""
-    files = [str(tmp_path / f"{name}.safetensors") for name in ("ddp", "fsdp", "packed")]
+    """With ragged batches, dropout, and a last step that has nothing for some: DDP, FSDP2, packed rows, documents."""
+    files = [str(tmp_path / f"{name}.safetensors") for name in ("ddp", "fsdp", "packed", "text")]
     command = [sys.executable, str(HERE.parent / "steps_of_ranks.py"), str(ranks), *files]
     subprocess.run(command, env=ENVIRONMENT, check=True, timeout=120)
     alone, tokens = make(SINGLE_PROCESS)
     assert len(tokens) == STEPS
     assert min(tokens) < 0.9 * max(tokens)
-    for file, expected in zip(files, (alone, alone, make(SINGLE_PROCESS, packed=True)[0]), strict=True):
+    packed, text = (make(SINGLE_PROCESS, **{name: True})[0] for name in ("packed", "is_text"))
+    for file, expected in zip(files, (alone, alone, packed, text), strict=True):
         for name, weight in load_file(file).items():
             assert weight.dtype == torch.float64
             torch.testing.assert_close(weight, expected[name], rtol=0, atol=1e-10, msg=f"{file} {name}")
@@ -126,6 +130,29 @@ def test_one_dies_all_end_and_another_number_goes_on_as_if_nothing_had_happened(
         # Other sums of float32 round differently, and Adam makes a whole step of a gradient that is nearly 0.
         np.testing.assert_allclose(weight, expected[name], rtol=0, atol=1e-3, err_msg=name)
         assert np.abs(weight - expected[name]).mean() < 1e-5, name
+
+
+def test_two_processes_fine_tune_a_model_with_two_tokenisers_as_one_does(tmp_path, pairs, capsys):
+    """The other process gets the tokenisers from the leader, and leaves the file of the finished model to it."""
+    checkpoints.marian(tmp_path / "checkpoint", separate=True)
+    file = read_source(str(tmp_path / "checkpoint" / "model"))
+    modelfile.save(
+        tmp_path / "m.safetensors", file.config, file.weights(), file.tokenizer, file.card,
+        target_tokenizer=file.target_tokenizer, sequence_format=file.sequence_format,
+    )  # fmt: skip
+    settings = (
+        "training.steps=4", "training.batch_tokens=512", "training.micro_tokens=128", "model.dropout=0.0",
+        "data.source=zh", "data.target=en", "data.dev_pairs=4",
+    )  # fmt: skip
+    words = [word for setting in settings for word in ("--set", setting)]
+    words = ["finetune", tmp_path / "m.safetensors", pairs / "train.zh", pairs / "train.en", *words, "--output"]
+    run_here(capsys, *words, tmp_path / "one")
+    ended(torchrun(2, "-m", "sixfold", *map(str, words), str(tmp_path / "two")))
+    one, two = (modelfile.load(tmp_path / name / "model.safetensors") for name in ("one", "two"))
+    assert two.target_tokenizer.to_json() == one.target_tokenizer.to_json() == file.target_tokenizer.to_json()
+    alone, together = losses(tmp_path / "one"), losses(tmp_path / "two")
+    assert alone.keys() == together.keys() == set(range(1, 5))
+    np.testing.assert_allclose([together[step] for step in alone], list(alone.values()), rtol=1e-4)
 
 
 def test_what_only_the_first_finds_out_is_said_once_and_ends_all(command):

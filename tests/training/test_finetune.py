@@ -14,7 +14,7 @@ from sixfold import modelfile
 from sixfold.cli.main import main
 from sixfold.config import TrainingConfig
 from sixfold.model.transformer import load_model
-from sixfold.tasks.translation import pair_batch
+from sixfold.tasks.translation_batches import pair_batch
 from sixfold.training import lora
 from sixfold.training.loop import train
 from sixfold.training.state import State

@@ -10,7 +10,7 @@ from small_tasks import token_loss
 
 from sixfold.config import TrainingConfig
 from sixfold.tasks import loss as losses
-from sixfold.tasks.translation import pair_batch
+from sixfold.tasks.translation_batches import pair_batch
 from sixfold.training.loop import add_gradients, train
 from sixfold.training.state import Guard, State
 
@@ -45,6 +45,23 @@ def test_the_loss_in_chunks_is_torchs_cross_entropy_with_its_gradients(logits_pe
     loss.backward()
     assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
     assert_same(gradients(model), expected_gradients, 1e-5)
+
+
+def test_label_smoothing_leaves_out_tokens_that_a_bias_forbids():
+    """The loss and its gradients are those of a vocabulary without these tokens."""
+    random = torch.Generator().manual_seed(1)
+    logits = (3 * torch.randn(6, 11, generator=random)).requires_grad_()
+    forbidden, kept = torch.tensor([3, 10]), torch.tensor([0, 1, 2, 4, 5, 6, 7, 8, 9])
+    bias = torch.zeros(11)
+    bias[forbidden] = -1e4
+    labels = torch.tensor([0, 1, 2, 4, 9, 5])
+    expected = F.cross_entropy(logits[:, kept], torch.searchsorted(kept, labels), label_smoothing=0.1, reduction="sum")
+    expected.backward()
+    gradient, logits.grad = logits.grad, None
+    loss = losses.smoothed_cross_entropy(logits + bias, labels, 0.1, forbidden)
+    loss.backward()
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
+    torch.testing.assert_close(logits.grad, gradient, rtol=0, atol=1e-6)
 
 
 def test_rdrop_is_the_mean_loss_of_two_passes_and_their_divergence(monkeypatch):

@@ -20,7 +20,7 @@ from sixfold.config import TrainingConfig, to_dict
 from sixfold.data import corpus
 from sixfold.reports.run_record import read_runs as read_records
 from sixfold.tasks.loss import TokenLoss
-from sixfold.tasks.translation import TranslationValidator
+from sixfold.tasks.translation_validation import TranslationValidator
 from sixfold.text import language_profiles
 from sixfold.training import checkpoint, loop
 from sixfold.training.checkpoint import Progress
@@ -260,7 +260,7 @@ def test_an_output_folder_that_cannot_be_written_is_an_error_before_anything_is_
         ("trainin.steps=5", "'trainin': expected a section (model, tokenizer, training, data)"),
         ("training.steps=many", "training.steps: expected an int; got 'many'"),
         ("data.skip=[\"ratios\"]", "hint: did you mean 'ratio'?"),
-        ("model.kind=decoder", "model.kind: expected encoder-decoder to learn from pairs"),
+        ("model.kind=encoder", "model.kind: expected encoder-decoder to learn from pairs"),
     ],
 )  # fmt: skip
 def test_a_misspelt_setting_is_an_error_with_a_suggestion(command, capsys, setting, expected):
@@ -364,7 +364,7 @@ def test_a_test_set_that_is_added_later_is_refused(pairs, tmp_path, capsys):
 
 def test_every_pair_in_the_dev_set_leaves_nothing_to_learn(command, pairs, capsys):
     messages = complaint(command("--dev", str(pairs / "train.zh"), "--dev", str(pairs / "train.en")), capsys)
-    assert "every pair is in the dev or test sets" in messages
+    assert "all pairs are in the dev or test sets" in messages
 
 
 def test_an_interrupt_in_the_middle_of_a_validation_owes_it(command, pairs, capsys, monkeypatch):

@@ -10,7 +10,8 @@ from sixfold.config import TrainingConfig
 from sixfold.model.precision import compute_type, library_settings
 from sixfold.model.transformer import build, weights_of
 from sixfold.tasks.loss import smoothed_cross_entropy
-from sixfold.tasks.translation import TranslationTask, pair_batch
+from sixfold.tasks.translation import TranslationTask
+from sixfold.tasks.translation_batches import pair_batch
 from sixfold.training import defaults
 from sixfold.training.loop import train
 from sixfold.training.schedule import learning_rate

@@ -21,6 +21,7 @@ VERBS = {
     "evaluate": "sixfold.cli.evaluate",
     "export": "sixfold.cli.export",
     "finetune": "sixfold.cli.train",
+    "generate": "sixfold.cli.generate",
     "import": "sixfold.cli.import_",
     "neighbours": "sixfold.cli.embeddings",
     "pack": "sixfold.cli.pack",
@@ -47,8 +48,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(encoding="utf-8")  # text is always UTF-8, whatever the locale
         status = make_app(arguments)(arguments, prog_name=PROGRAM, standalone_mode=False)
+        status = status if isinstance(status, int) else 0
         sys.stdout.flush()
-        sys.exit(status if isinstance(status, int) else 0)
+        if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+            # Threads of torch's process groups may still wait for the interpreter, and abort while it is shut down.
+            sys.stderr.flush()
+            os._exit(status)
+        sys.exit(status)
     except SixfoldError as error:
         exit_with_error(str(error), error.hint)
     except BrokenPipeError:
@@ -111,7 +117,7 @@ def _sixfold(
         False, "--version", help="Print the version and exit.", is_eager=True, callback=_print_version
     ),
 ) -> None:
-    """Train Transformers, translate with them, and see how they work."""
+    """Train Transformers, translate and write with them, and see how they work."""
 
 
 def exit_with_error(message: str, hint: str | None) -> None:

@@ -23,7 +23,10 @@ OLD_SPELLINGS = {
 MODEL_HELP = (
     "Use this model: a model file, a run folder, or the name of a model that comes with Sixfold. Default: zh-en."
 )
-MODELS_HELP = f"{MODEL_HELP} Can be repeated."
+MODELS_HELP = (
+    "Use this model: a model file, a run folder, an Argos package, a CTranslate2 folder, or the name of a model that "
+    "comes with Sixfold. Default: zh-en. Can be repeated."
+)
 PAIR_FILES_HELP = "Two text files with one sentence per line, or one file of pairs (.tsv, .jsonl)."
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]

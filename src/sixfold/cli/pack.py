@@ -80,6 +80,7 @@ def pack(
     modelfile.save(
         out, file.config, file.weights(), file.tokenizer, new_card, cast(Storage, storage), file.shortlist,
         file.other_settings, profiles, file.target_tokenizer, file.sequence_format,
+        file.prompt_format,
     )  # fmt: skip
     sizes = {"before": before, "after": out.stat().st_size}
     if as_json:

@@ -16,7 +16,7 @@ from rich.style import Style
 from rich.table import Table as Grid
 from rich.text import Text
 
-from sixfold import files, modelfile
+from sixfold import files
 from sixfold.cli.options import Command, JsonOption, ModelOption
 from sixfold.configfile import did_you_mean
 from sixfold.errors import RequestError
@@ -27,7 +27,7 @@ from sixfold.explorer.trace import Trace
 from sixfold.explorer.views import VIEW_NAMES, check_view_name, html_page, view
 from sixfold.explorer.views_layout import Cell, Table, View, ViewOptions
 from sixfold.reports.formatting import format_number
-from sixfold.translation.loading import find_model
+from sixfold.translation.loading import read_model
 
 SUFFIXES = (".png", ".svg", ".html")
 
@@ -95,7 +95,7 @@ def see(
     else:
         check_texts(name, texts, translation)
         heads = [Head.parse(each) for each in off]
-        file = modelfile.load(find_model(model))
+        file = read_model(model)
         traces = [explore(text, translation, file, source, target, heads) for text in texts]
         shown = view(name, traces, options)
         facts, page = {"sentences": [describe(trace) for trace in traces]}, None

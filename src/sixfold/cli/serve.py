@@ -23,7 +23,8 @@ def serve(
         typer.Option(
             "--models",
             metavar="DIR",
-            help="Serve all models (*.safetensors) in this folder. Each is opened when it is first used.",
+            help="Serve all models in this folder: model files (*.safetensors), Argos packages and CTranslate2 "
+            "folders. Each is opened when it is first used.",
         ),
     ] = None,
     memory: Annotated[
@@ -80,7 +81,7 @@ def serve(
     from sixfold.translation.loading import find_model, shipped_models
 
     folder = Path(options.models_folder) if options.models_folder else None
-    paths = [find_model(each) for each in options.models] or ([] if folder else shipped_models())
+    paths = [find_model(each, as_is=True) for each in options.models] or ([] if folder else shipped_models())
     with listen(options) as listening:
         memory = options.memory if folder else None
         models_in_use = ReloadingModels(paths, options.threads or None, folder, memory)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sixfold.cli.options import Command, SetOption
+from sixfold.config import Kind
 
 if TYPE_CHECKING:
     from sixfold.training.run import Outcome
@@ -31,10 +32,17 @@ def train(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="SOURCE TARGET | PAIRS | RECIPE.toml",
-            help="Two text files, one file of pairs (.tsv, .jsonl), or a recipe.",
+            metavar="SOURCE TARGET | PAIRS | RECIPE.toml | TEXT...",
+            help="Two text files, one file of pairs (.tsv, .jsonl), or a recipe. "
+            "With --kind decoder: any number of text files.",
         ),
     ],
+    kind: Annotated[
+        Kind,
+        typer.Option(
+            help="Train a model of this kind: encoder-decoder for translation, or decoder for a language model of text."
+        ),
+    ] = "encoder-decoder",
     out: Annotated[Path, typer.Option("--output", "-o", help="Keep the run in this folder.")] = Path("run"),
     preset: Annotated[
         str,
@@ -54,14 +62,14 @@ def train(
     device: DeviceOption = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
-    """Train a translation model from parallel text.
+    """Train a translation model from parallel text, or a language model from any text.
 
     You can stop it at any time. Run the same command again to continue.
     """
     from sixfold.training import run
 
     changes = [*(["data.both_ways=true"] if both_ways else []), *changes]
-    outcome = run.train(files, out, preset, changes, dev, data, device)
+    outcome = run.train(files, out, preset, changes, dev, data, device, kind)
     print_outcome(outcome, {} if as_json else None)
 
 
@@ -70,7 +78,9 @@ def finetune(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="SOURCE TARGET | PAIRS", help="New text: two text files, or one file of pairs (.tsv, .jsonl)."
+            metavar="SOURCE TARGET | PAIRS | TEXT",
+            help="New text: two text files, or one file of pairs (.tsv, .jsonl). "
+            "For a decoder-only model: prompts with answers in the same forms, or one file of text.",
         ),
     ],
     out: Annotated[Path, typer.Option("--output", "-o", help="Keep the run in this folder.")] = Path("finetuned"),
@@ -104,7 +114,9 @@ def finetune(
 
     all_changes = [f"training.lora={lora}", *changes] if lora else changes
     outcome = run.finetune(find_model(model), files, out, old, mix, dev, old_dev, all_changes, device)
-    before = {} if outcome.model is None else load(outcome.model).card.get("scores_before", {})
+    before = {}
+    if as_json and outcome.is_leader and outcome.model is not None:  # for other processes it may not be there yet
+        before = load(outcome.model).card.get("scores_before", {})
     print_outcome(outcome, {"scores_before": before} if as_json else None)
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, cast, get_args
 
 import typer
 
-from sixfold import files, modelfile
+from sixfold import files
 from sixfold.cli.options import MODELS_HELP, Command
 from sixfold.cli.translate_documents import translate_document_file
 from sixfold.cli.translate_folder import translate_folder
@@ -40,7 +40,7 @@ from sixfold.translation.documents.formats import FORMATS, check_options, format
 from sixfold.translation.documents.options import DocumentOptions
 from sixfold.translation.glossary import Glossary
 from sixfold.translation.line_translator import LineTranslator, strict_error
-from sixfold.translation.loading import Device, choose_device, find_model, shipped_models
+from sixfold.translation.loading import Device, checksum_of, choose_device, find_model, shipped_models
 from sixfold.translation.memory import TranslationMemory
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.request import TranslationRequest
@@ -170,7 +170,7 @@ def translate(
         None if memory is None else TranslationMemory.read(memory), pivot=pivot,
     )  # fmt: skip
     options = CommandOptions(
-        [find_model(model) for model in models] or shipped_models(), request, cast(Compute, compute),
+        [find_model(model, as_is=True) for model in models] or shipped_models(), request, cast(Compute, compute),
         cast("Device | None", device), threads, as_json, details, output, resume, form,
         DocumentOptions(split_list(columns), split_list(keys), header), strict,
     )  # fmt: skip
@@ -366,7 +366,7 @@ def partial_output(options: CommandOptions, path: Path, size: int | None) -> Par
         raise ConfigError(f"--output: expected a file other than the input; got {options.output}")
     # Without device and threads: the work may continue on another machine.
     origin = {
-        "model": [modelfile.load(model, verify=False).checksum for model in options.models],
+        "model": [checksum_of(model) for model in options.models],
         "input": path.name, "bytes": size, **options.request.settings(),
         "compute": options.compute, "json": options.as_json, "details": options.details,
     }  # fmt: skip

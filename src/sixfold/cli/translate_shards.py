@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from sixfold import modelfile
 from sixfold.cli.translate_lines import progress
 from sixfold.cli.translate_options import CommandOptions
 from sixfold.errors import ConfigError, DataError, RequestError
@@ -17,7 +16,7 @@ from sixfold.translation.bulk.ray_workers import translate_with_ray
 from sixfold.translation.bulk.shards import Block, ShardJob
 from sixfold.translation.bulk.workers import BlockResult, JobSummary, WorkerOptions, translate_in_threads
 from sixfold.translation.documents.formats import format_of
-from sixfold.translation.loading import choose_device
+from sixfold.translation.loading import checksum_of, choose_device
 
 RECORD_SUFFIX = ".jsonl"
 WORKERS = ("ray",)
@@ -29,7 +28,7 @@ def translate_shards(options: CommandOptions, shards: Sequence[Path], workers: s
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     job = ShardJob(shards, out)
     worker_options = WorkerOptions(
-        job.out, tuple((model.resolve(), modelfile.load(model, verify=False).checksum) for model in options.models),
+        job.out, tuple((model.resolve(), checksum_of(model)) for model in options.models),
         options.request, options.compute, options.device or "auto", field,
         frozenset(each.name for each in shards if each.suffix.lower() == RECORD_SUFFIX and options.form is None),
         options.strict,

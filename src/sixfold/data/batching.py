@@ -100,11 +100,23 @@ def choose_row_lengths(lengths: Mapping[str, np.ndarray]) -> dict[str, int]:
     return {name: round_up(scale * total) for name, total in totals.items()}
 
 
+class Pieces(NamedTuple):
+    """Parts of examples, in tokens as a model reads them."""
+
+    begins: np.ndarray  # where each piece begins in its example
+    lengths: np.ndarray
+
+    def part(self, first: int, last: int) -> Pieces:
+        """Return the pieces from number `first` to before `last`."""
+        return Pieces(self.begins[first:last], self.lengths[first:last])
+
+
 class PackedRows(NamedTuple):
     """Examples in rows: first those of the first row, then those of the second, and so on."""
 
     examples: np.ndarray
     counts: np.ndarray  # examples in each row
+    pieces: Pieces | None = None  # which part of each example is in its row; None: all of it
 
     def split(self, rows: int) -> list[PackedRows]:
         """Cut into batches of this many rows; the last may have fewer."""
@@ -112,9 +124,34 @@ class PackedRows(NamedTuple):
         ends = np.cumsum(self.counts)
         cuts = [*(int(ends[begin - 1]) if begin else 0 for begin in begins), len(self.examples)]
         return [
-            PackedRows(self.examples[first:last], self.counts[begin : begin + rows])
+            PackedRows(
+                self.examples[first:last],
+                self.counts[begin : begin + rows],
+                self.pieces and self.pieces.part(first, last),
+            )
             for begin, first, last in zip(begins, cuts[:-1], cuts[1:], strict=True)
         ]
+
+
+def join_and_cut(examples: np.ndarray, lengths: np.ndarray, row_length: int, seed: int, epoch: int) -> PackedRows:
+    """Join examples in random order and cut them into rows of one length, which come in random order.
+
+    For example, examples of lengths 3 and 4 in this order and rows of 5 tokens give a row with the first example and
+    two tokens of the second. The last tokens of an epoch, which fill no row, are left out unless no row is full.
+    """
+    random = np.random.default_rng((seed, epoch, 3))
+    order = random.permutation(examples)
+    ends = np.cumsum(lengths[order], dtype=np.int64)
+    rows = max(1, int(ends[-1]) // row_length)
+    total = min(int(ends[-1]), rows * row_length)
+    # A piece begins where a row or an example begins.
+    begins = np.union1d(np.arange(0, total, row_length), ends[ends < total])
+    number = np.searchsorted(ends, begins, side="right")
+    in_example = begins - (ends[number] - lengths[order[number]])
+    names = random.permutation(rows)[begins // row_length]
+    by_name = np.argsort(names, kind="stable")
+    pieces = Pieces(in_example[by_name], np.diff(np.append(begins, total))[by_name])
+    return PackedRows(order[number][by_name], np.bincount(names, minlength=rows), pieces)
 
 
 def pack(

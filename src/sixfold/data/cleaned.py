@@ -26,6 +26,7 @@ from sixfold.data.corpus import Corpus, Fingerprint
 from sixfold.data.workers import map_in_order, processes_for
 
 ROWS_PER_COMMIT = 20_000
+CHARACTERS_PER_COMMIT = 2**24  # of long documents, fewer are in memory at once
 Advance = Callable[[int], None]  # is called with the bytes read from disk; it may raise to stop
 Record = Any  # a named tuple: `line`, counted from 1, and then one text for each column
 
@@ -200,6 +201,18 @@ def clean(
     return CleanedCorpora(reader, corpora, *arrays_and_report, name(digests), sample)
 
 
+def take_part(records: Iterator[Record], count: int) -> list[Record]:
+    """Return the next records: at most `count`, and fewer if they are long."""
+    part: list[Record] = []
+    characters = 0
+    for record in islice(records, count):
+        part.append(record)
+        characters += sum(map(len, record[1:]))
+        if characters >= CHARACTERS_PER_COMMIT:
+            break
+    return part
+
+
 def _clean(
     log: ArrayLog, corpora: Sequence[Corpus], reader: RecordReader, cleaner: RecordCleaner, advance: Advance, count: int
 ) -> dict[int, Record]:
@@ -252,7 +265,7 @@ def _read_parts(corpora: Iterable[Corpus], reader: RecordReader, last_line: int,
         fingerprint = Fingerprint()
         records = reader.read(corpus, advance, fingerprint)
         unread = (record for record in records if record.line > last_line)
-        while part := list(islice(unread, ROWS_PER_COMMIT)):
+        while part := take_part(unread, ROWS_PER_COMMIT):
             yield _Part(corpus, part)
         yield _Part(corpus, [], fingerprint.digest(corpus.files))
         last_line = 0

@@ -254,13 +254,13 @@ class CleaningReport:
     def from_dict(cls, values: dict[str, Any]) -> CleaningReport:
         return cls(**values)
 
-    def nothing_left(self) -> DataError:
-        """Return the error for a corpus without any remaining pair."""
+    def nothing_left(self, unit: str = "pairs") -> DataError:
+        """Return the error for a corpus without any remaining record."""
         if not self.read:
-            return DataError("corpus: expected pairs of text; it is empty")
+            return DataError(f"corpus: expected {unit} of text; it is empty")
         largest = max(self.dropped, key=self.dropped.__getitem__)
         return DataError(
-            f"corpus: none of {self.read:,} pairs is left; the filter {largest!r} dropped {self.dropped[largest]:,} "
+            f"corpus: none of {self.read:,} {unit} is left; the filter {largest!r} dropped {self.dropped[largest]:,} "
             f"of them, the first at {self.examples[largest][0]}",
             HINTS.get(largest, f"look at that line; if it is good, disable the filter: {how_to_disable(largest)}"),
         )
@@ -270,9 +270,9 @@ class CleaningReport:
         """Return whether most pairs have the same text on both sides, so that there is hardly anything to learn."""
         return self.dropped.get("copied", 0) + self.unchanged > self.read / 2
 
-    def lines(self) -> list[str]:
-        """Return the report for people: the pairs kept, and the count and one location for each filter."""
-        table = [f"{self.read:,} pairs read, {self.kept:,} kept ({self.kept / max(self.read, 1):.1%})"]
+    def lines(self, unit: str = "pairs") -> list[str]:
+        """Return the report for people: the records kept, and the count and one location for each filter."""
+        table = [f"{self.read:,} {unit} read, {self.kept:,} kept ({self.kept / max(self.read, 1):.1%})"]
         for name, number in self.dropped.items():
             if number:
                 table.append(f"{name:>14} {number:>11,} {number / self.read:>6.1%}  {self.examples[name][0]}")

@@ -111,9 +111,7 @@ class Corpus:
                 record = text.split("\t") if self.format in TABLES else parse_record(text, where)
                 columns = columns or self.columns or self._columns(record, where)
                 yield Pair(line, *(field_text(record, column, where) for column in columns))
-        for file, old, new in zip(self.files, before, self.stamp(), strict=True):
-            if old != new:
-                raise DataError(f"{file}: changed while it was read", "start again when nothing writes to it")
+        self.refuse_changes(before)
 
     def where(self, line: int) -> str:
         """Return the file name and line of a pair, for people."""
@@ -127,6 +125,12 @@ class Corpus:
     def stamp(self) -> list[list[int]]:
         """Return the size and modification time of every file, which show cheaply whether one was changed."""
         return [[status.st_size, status.st_mtime_ns] for status in map(stat_file, self.files)]
+
+    def refuse_changes(self, before: list[list[int]]) -> None:
+        """Raise DataError if a file has changed since `stamp` returned `before`."""
+        for file, old, new in zip(self.files, before, self.stamp(), strict=True):
+            if old != new:
+                raise DataError(f"{file}: changed while it was read", "start again when nothing writes to it")
 
     def digest(self) -> str:
         """Return a hash of the bytes of all files."""
@@ -218,11 +222,15 @@ def detect_languages(config: DataConfig, corpus: CorpusConfig, folder: Path) -> 
 
 def as_single_line(value: Any, where: str) -> str:
     """Return a string from JSON as one line of text; raise DataError for other values."""
+    return as_text(value, where).replace("\r", " ").replace("\n", " ").strip()
+
+
+def as_text(value: Any, where: str) -> str:
+    """Return a string from JSON, which may have several lines; raise DataError for other values."""
     if not isinstance(value, str):
         raise DataError(f"{where}: expected a string; got {json.dumps(value)[:60]}")
     # JSON can contain half a surrogate pair, which cannot be written to a file or tokenised.
-    valid = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return valid.replace("\r", " ").replace("\n", " ").strip()
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def read_corpus_lines(

@@ -1,4 +1,4 @@
-"""Examples: the rows of a store in the roles that a task gives their columns, with tokens before them.
+"""Examples: the rows of a store in the roles that a task gives their columns, with tokens around them.
 
 A task that translates both ways reads each row twice, once from source to target and once back, with a tag before the
 text that names the target language. The store holds every row once; this module makes the examples when they are read.
@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
+from sixfold.data.batching import Pieces
 from sixfold.data.store import Ragged, TokenStore
 
 
@@ -22,6 +24,7 @@ class Part(NamedTuple):
     corpus: int
     columns: tuple[str, ...]  # for each column of an example, the column of the store that it is read from
     prefixes: tuple[tuple[int, ...], ...]  # for each column of an example, the ids that come before its text
+    suffixes: tuple[tuple[int, ...], ...] = ()  # for each column, the ids that come after its text; (): none at all
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class ExampleSet:
     columns: tuple[str, ...]  # their names in an example
     parts: tuple[Part, ...]
     added: tuple[int, ...]  # tokens such as <bos> and <eos> that a batch has besides, for each column
+    row_tokens: int = 0  # examples are joined and cut into rows of this length; 0: every example stays whole
 
     @classmethod
     def of_store(cls, store: TokenStore, added: Sequence[int]) -> ExampleSet:
@@ -55,20 +59,34 @@ class ExampleSet:
         return self.ends[-1] if self.ends else 0
 
     def lengths(self) -> dict[str, np.ndarray]:
-        """Return the length of every example in each column, as a model reads it: prefix and added tokens included."""
+        """Return the length of every example in each column as a model reads it, with all tokens around its text."""
         stored = {name: column.lengths() for name, column in self.store.columns.items()}
         bounds = [0, *self.store.corpus_ends]
         result = {name: np.empty(len(self), np.int32) for name in self.columns}
         for part, begin, end in zip(self.parts, [0, *self.ends], self.ends, strict=False):
             rows = slice(bounds[part.corpus], bounds[part.corpus + 1])
-            for name, column, prefix, added in zip(self.columns, part.columns, part.prefixes, self.added, strict=True):
-                np.add(stored[column][rows], len(prefix) + added, out=result[name][begin:end])
+            for index, (name, column, added) in enumerate(zip(self.columns, part.columns, self.added, strict=True)):
+                around = len(part.prefixes[index]) + len(suffix_of(part, index)) + added
+                np.add(stored[column][rows], around, out=result[name][begin:end])
         return result
 
     def gather(self, numbers: np.ndarray) -> dict[str, Ragged]:
-        """Read the examples with these numbers: prefix and text, without added tokens."""
+        """Read the examples with these numbers: prefix, text and suffix, without added tokens."""
         part, rows = self._rows(numbers)
         return {name: self._gather_column(index, part, rows) for index, name in enumerate(self.columns)}
+
+    def gather_pieces(self, numbers: np.ndarray, pieces: Pieces) -> dict[str, Ragged]:
+        """Read a part of each of these examples, which have one column and no prefixes.
+
+        A text of n tokens counts as n + 1: each token is read to predict the next, <bos> is read first, and <eos> is
+        predicted last. So the piece that begins at position b has the tokens from number b - 1 on, where there is one.
+        """
+        (name,) = self.columns
+        column = self.store.columns[name]
+        begins, lengths = column.spans(self._rows(numbers)[1])
+        first = np.maximum(pieces.begins - 1, 0)
+        last = np.minimum(pieces.begins + pieces.lengths, lengths)
+        return {name: Ragged(column.read(begins + first, last - first), last - first)}
 
     def where(self, number: int) -> str:
         """Return the file and line that an example comes from."""
@@ -83,12 +101,12 @@ class ExampleSet:
 
     def _gather_column(self, index: int, part: np.ndarray, rows: np.ndarray) -> Ragged:
         names = [each.columns[index] for each in self.parts]
-        prefixes = [each.prefixes[index] for each in self.parts]
+        around = [(each.prefixes[index], suffix_of(each, index)) for each in self.parts]
         if len(set(names)) == 1:
             text = self.store.columns[names[0]].take(rows)
         else:
             text = self._gather_mixed(names, part, rows)
-        return _with_prefixes(text, prefixes, part) if any(prefixes) else text
+        return _surround(text, around, part) if any(chain.from_iterable(around)) else text
 
     def _gather_mixed(self, names: Sequence[str], part: np.ndarray, rows: np.ndarray) -> Ragged:
         """Read each row from the column of the store that its part names."""
@@ -102,17 +120,25 @@ class ExampleSet:
         return Ragged(values, lengths)
 
 
-def _with_prefixes(text: Ragged, prefixes: Sequence[tuple[int, ...]], part: np.ndarray) -> Ragged:
-    """Put the prefix of its part before each text."""
-    counts = np.array([len(prefix) for prefix in prefixes])[part]
-    lengths = text.lengths + counts
-    ends = np.cumsum(lengths)
+def suffix_of(part: Part, index: int) -> tuple[int, ...]:
+    """Return the ids that come after the texts of a column of a part."""
+    return part.suffixes[index] if part.suffixes else ()
+
+
+def _surround(text: Ragged, around: Sequence[tuple[tuple[int, ...], tuple[int, ...]]], part: np.ndarray) -> Ragged:
+    """Put the prefix and the suffix of its part around each text."""
+    before, after = (np.array([len(pair[side]) for pair in around])[part] for side in (0, 1))
+    lengths = text.lengths + before + after
+    begins = np.cumsum(lengths) - lengths
+    text_begins = begins + before
     values = np.empty(lengths.sum(), np.int64)
-    values[np.arange(len(text.values)) + np.repeat(ends - np.cumsum(text.lengths), text.lengths)] = text.values
-    for position in range(counts.max(initial=0)):
-        token = np.array([prefix[position] if position < len(prefix) else 0 for prefix in prefixes])
-        has_token = counts > position
-        values[(ends - lengths)[has_token] + position] = token[part[has_token]]
+    shift = text_begins - (np.cumsum(text.lengths) - text.lengths)
+    values[np.arange(len(text.values)) + np.repeat(shift, text.lengths)] = text.values
+    for side, first, counts in ((0, begins, before), (1, text_begins + text.lengths, after)):
+        for position in range(counts.max(initial=0)):
+            token = np.array([pair[side][position] if position < len(pair[side]) else 0 for pair in around])
+            has_token = counts > position
+            values[first[has_token] + position] = token[part[has_token]]
     return Ragged(values, lengths)
 
 
@@ -132,5 +158,6 @@ class Examples:
     columns: Mapping[str, Ragged]
     numbers: np.ndarray  # of the examples in their set
     packing: Packing | None = None  # None: each example has a row of its own, padded
+    pieces: Pieces | None = None  # which part of each example `columns` has, see gather_pieces; None: all of it
     micro_batch: int = 0  # its number in the step
     has_loss: bool = True  # False: it only keeps a rank busy that has none of its own in this step

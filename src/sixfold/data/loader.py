@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
@@ -14,6 +14,7 @@ from sixfold.data.batching import (
     PackedRows,
     choose_row_lengths,
     group_steps,
+    join_and_cut,
     length_batches,
     pack,
     padding_share,
@@ -21,7 +22,7 @@ from sixfold.data.batching import (
     widen,
 )
 from sixfold.data.examples import Examples, ExampleSet, Packing
-from sixfold.data.store import Ragged
+from sixfold.data.store import Ragged, Tokenizers
 from sixfold.errors import DataError
 from sixfold.text.tokenizer import Tokenizer
 
@@ -60,6 +61,13 @@ class Share(NamedTuple):
     has_loss: bool = True
 
 
+def row_lengths_of(examples: ExampleSet, lengths: Mapping[str, np.ndarray], subword_sampling: float) -> dict[str, int]:
+    """Return the length of packed rows in each column, with room for what subword sampling adds."""
+    if examples.row_tokens:
+        return dict.fromkeys(examples.columns, examples.row_tokens)
+    return widen(choose_row_lengths(lengths), GROWTH_PER_RATE * subword_sampling)
+
+
 class Loader(Generic[Batch]):
     """The steps of one rank. `cursor` is behind the last step that was taken, however many were made ahead."""
 
@@ -68,7 +76,7 @@ class Loader(Generic[Batch]):
         examples: ExampleSet,
         plan: BatchPlan,
         collate: Callable[[Examples], Batch],
-        tokenizer: Tokenizer | None = None,
+        tokenizers: Tokenizers | None = None,
         cursor: Cursor | None = None,
     ) -> None:
         if len(examples) == 0:
@@ -76,12 +84,17 @@ class Loader(Generic[Batch]):
         self.examples = examples
         self.plan = plan
         self.collate = collate
-        self.tokenizer = tokenizer
+        self.tokenizers = tokenizers
         self.cursor = cursor or Cursor()
         self.lengths = examples.lengths()
         # Of the texts as they are stored; the rows of a batch have room for what subword sampling adds.
-        self.stored_lengths = choose_row_lengths(self.lengths) if plan.packed else None
-        self.row_lengths = self.stored_lengths and widen(self.stored_lengths, GROWTH_PER_RATE * plan.subword_sampling)
+        self.stored_lengths = choose_row_lengths(self.lengths) if plan.packed and not examples.row_tokens else None
+        self.row_lengths = row_lengths_of(examples, self.lengths, plan.subword_sampling) if self.is_packed else None
+
+    @property
+    def is_packed(self) -> bool:
+        """Return whether a row holds several examples."""
+        return self.plan.packed or self.examples.row_tokens > 0
 
     @property
     def rows_per_batch(self) -> int:
@@ -95,7 +108,13 @@ class Loader(Generic[Batch]):
         if len(rows) == 0:
             raise DataError("corpus.weight: expected weights that leave examples in an epoch; none is left")
         seed = self.plan.seed
-        if self.stored_lengths is None:
+        if self.examples.row_tokens:
+            (lengths,) = self.lengths.values()
+            joined = join_and_cut(rows, lengths, self.examples.row_tokens, seed, number)
+            batches = joined.split(self.rows_per_batch)
+            # Rows that fill no batch are left out too; other ones are in the next epoch.
+            batches = batches[: max(1, len(joined.counts) // self.rows_per_batch)]
+        elif self.stored_lengths is None:
             batches = [
                 PackedRows(batch, np.ones_like(batch))
                 for batch in length_batches(rows, self.lengths, self.plan.micro_tokens, seed, number)
@@ -109,7 +128,11 @@ class Loader(Generic[Batch]):
         batches = [batch for step in self.epoch(0) for batch in step]
         if self.row_lengths is None:
             return padding_share([batch.examples for batch in batches], self.lengths)
-        real = sum(int(column[batch.examples].sum()) for batch in batches for column in self.lengths.values())
+        real = sum(
+            int((column[batch.examples] if batch.pieces is None else batch.pieces.lengths).sum())
+            for batch in batches
+            for column in self.lengths.values()
+        )
         return 1 - real / (len(batches) * len(batches[0].counts) * sum(self.row_lengths.values()))
 
     def __iter__(self) -> Iterator[list[Batch]]:
@@ -167,24 +190,29 @@ class Loader(Generic[Batch]):
         return -(-self.plan.ranks // self.plan.micro_batches)
 
     def _read(self, share: Share, epoch: int) -> Examples:
-        numbers, counts = share.batch
-        columns = self.examples.gather(numbers)
+        numbers, counts, pieces = share.batch
+        columns = self.examples.gather(numbers) if pieces is None else self.examples.gather_pieces(numbers, pieces)
         packing = None
         if self.row_lengths is not None:
             packing = Packing(counts, -(-self.rows_per_batch // self.cuts), self.row_lengths)
-        if self.plan.subword_sampling and self.tokenizer is not None:
+        if self.plan.subword_sampling and self.tokenizers is not None:
             random = np.random.default_rng((self.plan.seed, epoch, int(numbers[0]), len(numbers)))
             for name, added in zip(self.examples.columns, self.examples.added, strict=True):
                 max_length = packing.lengths[name] if packing else self.plan.max_length
-                columns[name] = self._sample(columns[name], added, counts, max_length, random)
-        return Examples(columns, numbers, packing, share.micro_batch, share.has_loss)
+                columns[name] = self._sample(columns[name], self.tokenizers[name], added, counts, max_length, random)
+        return Examples(columns, numbers, packing, pieces, share.micro_batch, share.has_loss)
 
     def _sample(
-        self, text: Ragged, added: int, counts: np.ndarray, max_length: int, random: np.random.Generator
+        self,
+        text: Ragged,
+        tokenizer: Tokenizer,
+        added: int,
+        counts: np.ndarray,
+        max_length: int,
+        random: np.random.Generator,
     ) -> Ragged:
         """Cut pieces into smaller ones at random, except in rows that would become longer than `max_length`."""
-        assert self.tokenizer is not None
-        cut, cut_lengths = self.tokenizer.sample_batch(text.values, text.lengths, self.plan.subword_sampling, random)
+        cut, cut_lengths = tokenizer.sample_batch(text.values, text.lengths, self.plan.subword_sampling, random)
         row = np.repeat(np.arange(len(counts)), counts)
         fits = (np.bincount(row, cut_lengths, len(counts)) + added * counts <= max_length)[row]
         lengths = np.where(fits, cut_lengths, text.lengths)

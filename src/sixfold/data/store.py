@@ -9,20 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import chain, compress, islice
+from itertools import chain, compress
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from sixfold.data.array_log import ArrayLog
-from sixfold.data.cleaned import ROWS_PER_COMMIT, Advance, CleanedCorpora, Record, key_of
+from sixfold.data.cleaned import ROWS_PER_COMMIT, Advance, CleanedCorpora, Record, key_of, take_part
 from sixfold.data.corpus import Corpus
 from sixfold.data.workers import map_in_order, processes_for
 from sixfold.errors import DataError
 from sixfold.text.tokenizer import Tokenizer
 
 ADDED_TOKENS = 1  # <bos> or <eos>, which a task adds to each text of a batch
+Tokenizers = Mapping[str, Tokenizer]  # of each column; columns may share one
 
 
 class Ragged(NamedTuple):
@@ -80,7 +81,7 @@ class TokenStore:
 
 def tokenize(
     cleaned: CleanedCorpora,
-    tokenizer: Tokenizer,
+    tokenizers: Tokenizers,
     excluded: set[str],
     excluded_columns: Sequence[str],
     max_tokens: int,
@@ -93,19 +94,21 @@ def tokenize(
     with a text of more than `max_tokens` tokens, <eos> included, is left out and counted. An interrupted call is
     continued by the next one.
     """
-    key = key_of(cleaned.key, tokenizer.to_json(), sorted(excluded), max_tokens)
-    log = _array_log(folder, key, tokenizer, cleaned.columns)
+    # One that all columns share counts once.
+    stated = dict.fromkeys(tokenizers[name].to_json() for name in cleaned.columns)
+    key = key_of(cleaned.key, *stated, sorted(excluded), max_tokens)
+    log = _array_log(folder, key, tokenizers, cleaned.columns)
     if not log.done:
         with log:
-            _tokenize(log, cleaned, tokenizer, excluded, excluded_columns, max_tokens, advance)
-    return open_tokens(folder, key, tokenizer, cleaned.corpora, cleaned.columns)
+            _tokenize(log, cleaned, tokenizers, excluded, excluded_columns, max_tokens, advance)
+    return open_tokens(folder, key, tokenizers, cleaned.corpora, cleaned.columns)
 
 
 def open_tokens(
-    folder: Path, key: str, tokenizer: Tokenizer, corpora: Sequence[Corpus], columns: Sequence[str]
+    folder: Path, key: str, tokenizers: Tokenizers, corpora: Sequence[Corpus], columns: Sequence[str]
 ) -> TokenStore:
     """Map what `tokenize` has stored, perhaps in another process; the corpora themselves are not read."""
-    log = _array_log(folder, key, tokenizer, columns)
+    log = _array_log(folder, key, tokenizers, columns)
     assert log.done
     has_eos = "format" not in log.notes  # format 1 stored <eos> after the text of the first column
     stored = {
@@ -115,16 +118,16 @@ def open_tokens(
     return TokenStore(stored, log.read("line"), corpora, log.notes["ends"], log.notes["too_long"], key)
 
 
-def _array_log(folder: Path, key: str, tokenizer: Tokenizer, columns: Sequence[str]) -> ArrayLog:
-    kind = np.uint16 if tokenizer.vocab <= 2**16 else np.uint32
-    arrays = {**dict.fromkeys(columns, kind), **{f"{name}_end": np.int64 for name in columns}, "line": np.uint32}
+def _array_log(folder: Path, key: str, tokenizers: Tokenizers, columns: Sequence[str]) -> ArrayLog:
+    ids = {name: np.uint16 if tokenizers[name].vocab <= 2**16 else np.uint32 for name in columns}
+    arrays = {**ids, **{f"{name}_end": np.int64 for name in columns}, "line": np.uint32}
     return ArrayLog(folder / f"tokens-{key}", arrays)
 
 
 def _tokenize(
     log: ArrayLog,
     cleaned: CleanedCorpora,
-    tokenizer: Tokenizer,
+    tokenizers: Tokenizers,
     excluded: set[str],
     excluded_columns: Sequence[str],
     max_tokens: int,
@@ -134,7 +137,7 @@ def _tokenize(
     read, too_long = log.notes.get("reached", 0), log.notes.get("too_long", 0)
     # An unfinished log of format 1 goes on in format 1, whose first column ends in <eos>.
     has_eos = bool(log.notes) and "format" not in log.notes
-    eos = [tokenizer.specials["eos"]] if has_eos else []
+    eos = [tokenizers[cleaned.columns[0]].specials["eos"]] if has_eos else []
     ends = list(log.notes.get("ends", []))
     checked = [1 + cleaned.columns.index(name) for name in excluded_columns]
 
@@ -144,7 +147,8 @@ def _tokenize(
     def encode(part: Sequence[Record]) -> tuple[dict[str, np.ndarray], int]:
         """Return what a part adds to each array, with ends counted from 0, and the number of rows that are too long."""
         part = [record for record in part if not any(record[column] in excluded for column in checked)]
-        ids = [tokenizer.encode_batch(list(texts)) for texts in _columns(part, len(cleaned.columns))]
+        texts_of = zip(cleaned.columns, _columns(part, len(cleaned.columns)), strict=True)
+        ids = [tokenizers[name].encode_batch(list(texts)) for name, texts in texts_of]
         fits = [max(map(len, row)) + ADDED_TOKENS <= max_tokens for row in zip(*ids, strict=True)]
         arrays = {"line": np.array([record.line for record in compress(part, fits)], np.uint32)}
         for name, rows in zip(cleaned.columns, ids, strict=True):
@@ -176,9 +180,8 @@ def _parts(cleaned: CleanedCorpora, records: Iterator[Record], read: int) -> Ite
     """Yield the records from number `read` on, as many as are committed at once; a part never spans two corpora."""
     while read < len(cleaned):
         corpus_end = next(end for end in cleaned.ends if end > read)
-        expected_lines = cleaned.lines[read : min(read + ROWS_PER_COMMIT, corpus_end)]
-        part = list(islice(records, len(expected_lines)))
-        if [record.line for record in part] != expected_lines.tolist():
+        part = take_part(records, min(ROWS_PER_COMMIT, corpus_end - read))
+        if not part or [record.line for record in part] != cleaned.lines[read : read + len(part)].tolist():
             corpus = cleaned.corpora[sum(end <= read for end in cleaned.ends)]
             raise DataError(
                 f"{corpus.files[0]}: has lost lines since it was cleaned", "put it back, or use another --output"

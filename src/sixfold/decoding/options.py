@@ -1,4 +1,4 @@
-"""The options of a search, and the hypotheses that it returns. This module needs no torch."""
+"""The options of searches and of sampling, and the hypotheses that a search returns. This module needs no torch."""
 
 from __future__ import annotations
 
@@ -68,3 +68,35 @@ class SearchOptions:
     def normalised_score(self, total: float, length: int) -> float:
         """Return the score of a target from the sum of its log-probabilities and its length with <eos>."""
         return total / length**self.length_penalty
+
+
+@dataclass(frozen=True)
+class SamplingOptions:
+    """How the next token is taken from its probabilities. The options act in the order of this list.
+
+    Tokens that a limit excludes are never taken; the likeliest one is never excluded.
+    """
+
+    repetition_penalty: float = 1.0  # above 1: tokens that are in the text already become less likely
+    temperature: float = 1.0  # below 1: likely tokens become likelier; 0: always the likeliest token
+    top_k: int = 0  # only the k likeliest tokens; 0: all
+    top_p: float = 1.0  # of these, only the fewest whose probabilities sum up to p
+    min_p: float = 0.0  # of these, only those with at least this share of the probability of the likeliest
+    seed: int = 1  # the same seed draws the same tokens
+
+    def __post_init__(self) -> None:
+        check_types(self, "sampling")
+        for name in ("temperature", "top_k"):
+            require(getattr(self, name) >= 0, f"sampling.{name}", "0 or more", getattr(self, name))
+        require(self.repetition_penalty > 0, "sampling.repetition_penalty", "above 0", self.repetition_penalty)
+        require(0 < self.top_p <= 1, "sampling.top_p", "above 0, at most 1", self.top_p)
+        require(0 <= self.min_p <= 1, "sampling.min_p", "from 0 to 1", self.min_p)
+        require(self.seed >= 0, "sampling.seed", "0 or more", self.seed)
+
+    @property
+    def is_greedy(self) -> bool:
+        """Return whether the likeliest token of the model is always taken, with nothing changed or drawn."""
+        return self.temperature == 0 and self.repetition_penalty == 1
+
+
+GREEDY = SamplingOptions(temperature=0.0)

@@ -1,55 +1,55 @@
-"""Sampling of the next token: temperature, top-k and top-p, repeatable from a seed."""
+"""Sampling of the next token: temperature, top-k, top-p and min-p, repeatable from a seed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sixfold.configfile import check_types
+from sixfold.decoding.constraints import Sentences
+from sixfold.decoding.options import SamplingOptions
 from sixfold.decoding.search import ChooseTokens
-from sixfold.errors import ConfigError
 
 
-@dataclass(frozen=True)
-class SamplingOptions:
-    """The options of sampling. A low temperature prefers likely tokens; top_k and top_p exclude the least likely."""
+def sampler(options: SamplingOptions, samples: int = 1) -> ChooseTokens:
+    """Return a function that takes the next token of each row from its logits or log-probabilities.
 
-    temperature: float = 1.0
-    top_k: int = 0  # 0: no such limit
-    top_p: float = 1.0
-    seed: int = 1
+    Sentence i is sample i % `samples` of its source. Each sentence draws random numbers of its own, which follow from
+    the seed and this sample alone, so that it gets the same tokens in every batch. The repetition penalty is a
+    constraint (`constraints.repetition`), because it needs the tokens of the text.
+    """
+    streams: dict[int, np.random.Generator] = {}
 
-    def __post_init__(self) -> None:
-        check_types(self, "sampling")
-        if self.temperature <= 0:
-            raise ConfigError(
-                f"sampling.temperature: expected above 0; got {self.temperature}", "greedy needs no sampling"
-            )
-        if self.top_k < 0:
-            raise ConfigError(f"sampling.top_k: expected 0 or more; got {self.top_k}")
-        if not 0 < self.top_p <= 1:
-            raise ConfigError(f"sampling.top_p: expected above 0, at most 1; got {self.top_p}")
+    def number_of(sentence: int) -> float:
+        if sentence not in streams:
+            streams[sentence] = np.random.default_rng((options.seed, sentence % samples))
+        return streams[sentence].random()
 
-
-def sampler(options: SamplingOptions, device: torch.device | str = "cpu") -> ChooseTokens:
-    """Return a function that samples tokens, for `search.search_single_path`. It draws from a generator of its own."""
-    random = torch.Generator(device).manual_seed(options.seed)
-
-    def choose(logprobs: Float[Tensor, "rows vocab"]) -> Int[Tensor, "rows"]:
-        kept = restrict(logprobs / options.temperature, options.top_k, options.top_p)
-        # A row where every token is forbidden has no probabilities. Any token will do: its score is -inf.
-        return torch.multinomial(kept.softmax(dim=-1).nan_to_num(nan=1.0), 1, generator=random)[:, 0]
+    def choose(logits: Float[Tensor, "rows vocab"], sentences: Sentences) -> Int[Tensor, "rows"]:
+        if options.temperature == 0:
+            return logits.argmax(dim=-1)
+        numbers = torch.tensor([number_of(sentence) for sentence in sentences.tolist()], dtype=torch.float64)
+        return draw(distribution(logits, options), numbers.to(logits.device))
 
     return choose
 
 
-def restrict(scores: Float[Tensor, "rows vocab"], top_k: int, top_p: float) -> Float[Tensor, "rows vocab"]:
-    """Set scores to -inf, except the `top_k` best, and of these the fewest whose probabilities sum up to `top_p`.
+def distribution(logits: Float[Tensor, "rows vocab"], options: SamplingOptions) -> Float[Tensor, "rows vocab"]:
+    """Return the probabilities that tokens are drawn with, for a temperature above 0.
 
-    The best one always stays. 0 for `top_k` and 1 for `top_p` exclude nothing.
+    A row where every token is forbidden has no probabilities. All tokens get the same there: the score is -inf anyway.
+    """
+    scores = restrict(logits / options.temperature, options.top_k, options.top_p, options.min_p)
+    return scores.softmax(dim=-1).nan_to_num(nan=1.0)
+
+
+def restrict(
+    scores: Float[Tensor, "rows vocab"], top_k: int = 0, top_p: float = 1.0, min_p: float = 0.0
+) -> Float[Tensor, "rows vocab"]:
+    """Set the scores of the tokens to -inf that `SamplingOptions` excludes. The best one always stays.
+
+    0 for `top_k`, 1 for `top_p` and 0 for `min_p` exclude nothing.
     """
     if 0 < top_k < scores.size(1):
         weakest = scores.topk(top_k, dim=-1).values[:, -1:]
@@ -59,4 +59,18 @@ def restrict(scores: Float[Tensor, "rows vocab"], top_k: int, top_p: float) -> F
         before = ordered.softmax(dim=-1).cumsum(dim=-1) - ordered.softmax(dim=-1)
         ordered = ordered.masked_fill(before >= top_p, -torch.inf)
         scores = torch.empty_like(scores).scatter_(1, order, ordered)
+    if min_p > 0:
+        probabilities = scores.softmax(dim=-1)
+        weakest = min_p * probabilities.amax(dim=-1, keepdim=True)
+        scores = scores.masked_fill(probabilities < weakest, -torch.inf)
     return scores
+
+
+def draw(probabilities: Float[Tensor, "rows vocab"], numbers: Float[Tensor, "rows"]) -> Int[Tensor, "rows"]:
+    """Return the token of each row at which the sum of the probabilities up to it exceeds the row's number.
+
+    The numbers are from 0 to below 1. The sums are float64: over a large vocabulary float32 would lose rare tokens.
+    """
+    sums = probabilities.double().cumsum(dim=-1)
+    tokens = torch.searchsorted(sums, numbers[:, None] * sums[:, -1:], right=True)[:, 0]
+    return tokens.clamp(max=probabilities.size(1) - 1)

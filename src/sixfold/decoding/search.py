@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from sixfold.decoding.constraints import Constraint, min_length
+from sixfold.decoding.constraints import Constraint, Sentences, min_length
 from sixfold.decoding.options import Hypothesis, SearchOptions
 
 
@@ -37,7 +37,8 @@ class Stepper(Protocol):
         ...
 
 
-ChooseTokens = Callable[[Float[Tensor, "rows vocab"]], Int[Tensor, "rows"]]  # from log-probabilities
+# From log-probabilities, and the sentence of the batch that each row belongs to.
+ChooseTokens = Callable[[Float[Tensor, "rows vocab"], Sentences], Int[Tensor, "rows"]]
 
 
 def greedy(
@@ -48,7 +49,7 @@ def greedy(
     constraints: Sequence[Constraint] = (),
 ) -> list[Hypothesis]:
     """Return the target of each sentence that takes the likeliest token at every step."""
-    return search_single_path(stepper, start, eos, lambda logprobs: logprobs.argmax(dim=-1), options, constraints)
+    return search_single_path(stepper, start, eos, lambda logprobs, _: logprobs.argmax(dim=-1), options, constraints)
 
 
 @torch.inference_mode()
@@ -69,7 +70,7 @@ def search_single_path(
     logprobs = torch.empty((len(start), 0), device=start.device)
     for step in range(options.max_length):
         scores = log_probabilities(stepper.step(tokens), history, sentences, constraints)
-        tokens = choose(scores)
+        tokens = choose(scores, sentences)
         history = torch.cat((history, tokens[:, None]), dim=1)
         logprobs = torch.cat((logprobs, scores.gather(1, tokens[:, None])), dim=1)
         ends = (tokens == eos) | (step + 1 == options.max_length)

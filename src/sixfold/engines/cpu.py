@@ -11,7 +11,8 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +33,9 @@ from sixfold.engines.engine import (
     check_targets,
     rescore,
 )
-from sixfold.errors import ConfigError
+from sixfold.engines.writing import OnToken, WritingOptions, WrittenToken, check_prompts
+from sixfold.errors import ConfigError, ModelFileError, RequestError
+from sixfold.interop.as_is import FolderWeights
 from sixfold.interop.ctranslate2 import check_supported, convert
 from sixfold.modelfile import ModelFile
 
@@ -40,6 +43,7 @@ from sixfold.modelfile import ModelFile
 PATIENCE = 2.0
 COMPUTES = ("int8", "float32")
 BATCH_TOKENS = 512  # source tokens of a batch, times the beam: the fewer, the shorter the shortlist of the batch
+WRITING_TOKENS = 16384  # prompt tokens of a batch that is continued
 SCORING_BATCH = 16  # targets that are aligned at once
 SCORING_TOKENS = 128  # tokens of a batch that is scored: each needs the logits of the whole vocabulary
 CACHE_VERSION = 3  # of the cached files; it is raised when `convert` changes
@@ -51,8 +55,8 @@ class CpuEngine:
     def __init__(self, model: ModelFile, compute: Compute = "int8", threads: int = 0, shortlist: bool = True) -> None:
         """`threads` batches are decoded at once, with one thread each; 0 means one for each core.
 
-        Two threads for one batch take longer than one. With `shortlist` False, the whole vocabulary is always
-        considered, even if the model has a shortlist.
+        Two threads for one batch take longer than one, and many times as long where other processes use the cores.
+        With `shortlist` False, the whole vocabulary is always considered, even if the model has a shortlist.
         """
         check_supported(model.config.model)
         if compute not in COMPUTES:
@@ -62,7 +66,13 @@ class CpuEngine:
         self.threads = threads or cores()
         self._names = [str(index) for index in range(max(self.config.vocab, self.config.vocab_read))]
         self._has_shortlist = shortlist and model.shortlist is not None
-        self._engine = open_model(model, compute_type=compute, inter_threads=self.threads, intra_threads=1)
+        self._opened = [open_model(model, compute_type=compute, inter_threads=self.threads, intra_threads=1)]
+        # At exit too: a worker thread that drops a callback while Python ends would end the process with an abort.
+        weakref.finalize(self, self._opened.clear)
+
+    @property
+    def _engine(self) -> Any:
+        return self._opened[0]
 
     def decode(
         self, sources: Sequence[Ids], options: SearchOptions | None = None, prefixes: Sequence[Ids] | None = None
@@ -76,7 +86,8 @@ class CpuEngine:
         check_search(self.config, sources, options, prefixes)
         lengths = [len(source) for source in sources]
         max_tokens = min(BATCH_TOKENS // options.beam, -(-sum(lengths) // self.threads))
-        batches = batch_by_length(lengths, max_tokens)
+        # CTranslate2 would return the ends of the longer prompts of a batch as part of their targets.
+        batches = batch_by_length(lengths, max_tokens, mix=self.config.kind == "encoder-decoder")
         pending = [(batch, self._start_batch(batch, sources, options, prefixes)) for batch in batches]
         results: list[list[Hypothesis]] = [[] for _ in sources]
         for batch, futures in pending:
@@ -130,13 +141,44 @@ class CpuEngine:
         check_targets(self.config, sources, targets)
         if self.config.kind == "decoder":
             texts = [[*source, *target, self.config.eos] for source, target in zip(sources, targets, strict=True)]
-            scores = self._engine.score_batch(self._names_of(texts), max_batch_size=SCORING_TOKENS, batch_type="tokens")
+            scores = self._engine.score_batch(
+                self._names_of(texts), max_batch_size=SCORING_TOKENS, batch_type="tokens", max_input_length=0
+            )
             return [list(each.log_probs)[-len(target) - 1 :] for each, target in zip(scores, targets, strict=True)]
         scores = self._engine.score_batch(
             self._names_of(sources), self._names_of(targets), max_batch_size=SCORING_TOKENS, batch_type="tokens",
             max_input_length=0,
         )  # fmt: skip
         return [list(each.log_probs) for each in scores]
+
+    def write(self, prompts: Sequence[Ids], options: WritingOptions, on_token: OnToken) -> None:
+        """Write texts after prompts, as `WritingEngine.write` describes. It always takes the likeliest token.
+
+        CTranslate2 can sample too, but has one seed for the process, and its repetition penalty leaves out the prompt.
+        """
+        check_prompts(self.config, prompts)
+        if not options.sampling.is_greedy:
+            raise RequestError(
+                f"sampling: expected temperature 0 and no repetition penalty without torch; got {options.sampling}",
+                "pip install 'sixfold[torch]'",
+            )
+        faults: list[BaseException] = []
+        # It reports logits for a batch of one only.
+        lengths = [len(prompt) for prompt in prompts]
+        max_tokens = 1 if options.likeliest else min(WRITING_TOKENS, -(-sum(lengths) // self.threads))
+        pending = []
+        for batch in batch_by_length(lengths, max_tokens, mix=False):
+            report = _reporter(batch, options, on_token, faults)
+            limit = options.limit(self.config, prompts[batch[0]])
+            pending += self._engine.generate_batch(
+                self._names_of([prompts[index] for index in batch]), end_token=list(options.ends), max_length=limit,
+                include_prompt_in_result=False, return_end_token=True, return_scores=True, callback=report,
+                return_logits_vocab=options.likeliest > 0, asynchronous=True,
+            )  # fmt: skip
+        for future in pending:
+            future.result()
+        if faults:
+            raise faults[0]
 
     def align(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[np.ndarray]:
         """Return the weights of target tokens on source tokens, as `Engine.align` describes."""
@@ -161,7 +203,9 @@ class CpuEngine:
 
     def close(self) -> None:
         """Free the memory. The engine may not be used afterwards."""
-        self._engine.unload_model()
+        if self._opened:
+            self._engine.unload_model()
+            self._opened.clear()
 
     def _search_settings(self, options: SearchOptions) -> dict[str, Any]:
         """Return the options in CTranslate2's words."""
@@ -198,6 +242,40 @@ class CpuEngine:
         return [Hypothesis([int(name) for name in names], score) for names, score in pairs]
 
 
+def _reporter(
+    batch: Sequence[int], options: WritingOptions, on_token: OnToken, faults: list[BaseException]
+) -> Callable[[Any], bool]:
+    """Return a callback for CTranslate2, which ends a text where it returns True.
+
+    An exception ends the texts and is kept in `faults`: it cannot pass through the threads of CTranslate2.
+    """
+
+    def report(step: Any) -> bool:
+        if faults:
+            return True
+        try:
+            likeliest = _likeliest(step.logits, options.likeliest) if options.likeliest else ()
+            tokens = [
+                WrittenToken(batch[step.batch_id], sample, step.token_id, step.log_prob, likeliest)
+                for sample in range(options.samples)
+            ]
+            ends = [on_token(token) for token in tokens]  # the samples are all the same text
+            return all(ends)
+        except BaseException as error:
+            faults.append(error)
+            return True
+
+    return report
+
+
+def _likeliest(logits: Any, count: int) -> tuple[tuple[int, float], ...]:
+    """Return the ids and the log-probabilities of the likeliest tokens, best first."""
+    scores = np.array(logits, np.float32)[0]
+    best = np.argsort(-scores, kind="stable")[:count]
+    logprobs = scores[best] - np.logaddexp.reduce(scores.astype(np.float64))
+    return tuple(zip(best.tolist(), logprobs.tolist(), strict=True))
+
+
 def cores() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -215,10 +293,16 @@ def vocabularies(model: ModelFile) -> tuple[list[str], list[str] | None]:
 
 
 def open_model(model: ModelFile, **layout: Any) -> Any:
-    """Open a model in CTranslate2: from the cache, or from memory where the cache cannot be written.
+    """Open a model in CTranslate2: its own folder as it is, or from the cache, or from memory without a cache.
 
     A damaged cache is written again.
     """
+    if isinstance(model.tensors, FolderWeights):
+        with model.tensors.engine_folder() as name:
+            try:
+                return ctranslate2.Translator(name, device="cpu", **layout)
+            except (RuntimeError, ValueError) as error:
+                raise ModelFileError(f"{model.name}: CTranslate2 cannot open it: {error}") from None
     kind = ctranslate2.Translator if model.config.model.kind == "encoder-decoder" else ctranslate2.Generator
     for _ in range(2):
         folder = cached_folder(model)

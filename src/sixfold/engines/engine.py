@@ -140,15 +140,16 @@ def rescore(
     return hypotheses
 
 
-def batch_by_length(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
+def batch_by_length(lengths: Sequence[int], max_tokens: int, mix: bool = True) -> list[list[int]]:
     """Return batches of indices into `lengths`, the longest first, of at most `max_tokens` tokens with padding.
 
-    A single length above `max_tokens` is a batch of its own.
+    A single length above `max_tokens` is a batch of its own. With `mix` False, all lengths of a batch are equal.
     """
     batches: list[list[int]] = []
     batch: list[int] = []
     for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
-        if batch and (len(batch) + 1) * lengths[batch[0]] > max_tokens:
+        is_full = bool(batch) and (len(batch) + 1) * lengths[batch[0]] > max_tokens
+        if is_full or (batch and not mix and lengths[index] != lengths[batch[0]]):
             batches.append(batch)
             batch = []
         batch.append(index)

@@ -14,7 +14,7 @@ from sixfold.errors import DataError, RequestError
 from sixfold.modelfile import ModelFile
 from sixfold.text.encodings import read_lines
 from sixfold.text.languages import guess_language, language_of, languages_of
-from sixfold.translation.loading import load_all
+from sixfold.translation.loading import load
 from sixfold.translation.options import TranslateOptions
 from sixfold.translation.translator import Translator
 
@@ -103,7 +103,7 @@ def read_translations(path: Path, count: int) -> list[str]:
 
 def open_model(path: Path) -> ModelFile:
     """Load a model and check that it can translate."""
-    return load_all(path)[0][0]
+    return load(path)
 
 
 def translate(model: ModelFile, texts: TestSet, options: DecodingOptions, report_progress: ReportProgress) -> list[str]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from sixfold import modelfile
 from sixfold.explorer.heads import Head, ablate_heads
 from sixfold.explorer.trace import Trace, trace_pair, trace_text
 from sixfold.modelfile import ModelFile
 from sixfold.translation.direction import Direction
-from sixfold.translation.loading import ModelSource, find_model
+from sixfold.translation.loading import ModelSource, read_model
 from sixfold.translation.translator import Translator
 
 CacheKey = tuple[str, str | None, str | None, str | None, str | None, tuple[Head, ...]]
@@ -30,7 +29,7 @@ def explore(
     an encoder or only a decoder, such as BERT or GPT-2, reads the text and translates nothing.
     """
     heads = tuple(head if isinstance(head, Head) else Head.parse(head) for head in off)
-    file = None if model is None else model if isinstance(model, ModelFile) else modelfile.load(find_model(model))
+    file = None if model is None else read_model(model)
     if file is not None and file.config.model.kind != "encoder-decoder":
         return trace_text(ablate_heads(file, heads), text, heads)
     with Translator(file, "cpu") as translator:

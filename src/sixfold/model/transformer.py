@@ -307,9 +307,17 @@ class DecoderOnly(nn.Module):
     def forward(self, tokens: Tokens) -> Logits:
         return self.output(self.hidden(tokens))
 
-    def hidden(self, tokens: Tokens, *, execution: Execution = PLAIN) -> Activations:
-        """Return the activations of the last layer."""
-        return self.decoder(tokens, execution=execution)
+    def hidden(self, tokens: Tokens, segments: Tokens | None = None, *, execution: Execution = PLAIN) -> Activations:
+        """Return the activations of the last layer.
+
+        Texts that are padded on their right need no mask: the causal mask hides the padding. Rows that hold several
+        texts have `segments`, which number them from 1, with 0 for padding. Each text is then computed as if it were
+        alone: it attends to nothing before it in its row, and its positions begin at 0.
+        """
+        if segments is None:
+            return self.decoder(tokens, execution=execution)
+        mask, positions = same_segment_mask(segments, segments), positions_in_segments(segments)
+        return self.decoder(tokens, mask, positions=positions, execution=execution)
 
 
 Transformer = EncoderDecoder | EncoderOnly | DecoderOnly

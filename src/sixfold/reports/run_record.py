@@ -67,6 +67,11 @@ class RunRecord:
         return recorded_languages(self.run)
 
     @property
+    def is_language_model(self) -> bool:
+        """Whether the model is decoder-only."""
+        return self.config.get("model.kind") == "decoder"
+
+    @property
     def config(self) -> dict[str, Any]:
         """Every setting by its dotted name, such as "training.steps"."""
         return dotted(self.run.get("config", {}))
@@ -74,7 +79,8 @@ class RunRecord:
     @property
     def preset(self) -> str:
         name = self.run.get("preset", "")
-        return name if name in PRESETS else "base"
+        fallback = "decoder-tiny" if self.is_language_model else "base"
+        return name if name in PRESETS else fallback
 
     @property
     def changes(self) -> dict[str, tuple[Any, Any]]:

@@ -38,7 +38,16 @@ CURVES = {
     "tokens_per_s": "Target tokens a second",
     "memory": "Peak memory, GB",
 }
+# Of a decoder-only model, besides those.
+TEXT_CURVES = {
+    "dev_bits_per_byte": "Bits per byte on dev",
+    "dev_perplexity": "Perplexity on dev",
+    "tokens_per_s": "Tokens a second",
+}
 FROM_ZERO = ("learning_rate", "tokens_per_s", "memory")
+# The scores of a set, with their names and formats: of a model that translates, and of a decoder-only model.
+SCORES = {"bleu": ("BLEU", ".1f"), "chrf": ("chrF", ".1f"), "bits_per_byte": ("bits per byte", ".4f"),
+          "perplexity": ("perplexity", ".2f")}  # fmt: skip
 MAX_SAMPLED_STEPS = 8  # of all steps at which samples were taken, evenly spaced
 
 
@@ -47,9 +56,6 @@ def training_page(records: Sequence[RunRecord]) -> str:
     if len(records) > 1:
         return comparison_of_runs(records)
     record = records[0]
-    source, target = record.languages
-    arrow = "↔" if record.config.get("data.both_ways") else "→"
-    pairs = f" · {record.card['pairs']:,} pairs" if isinstance(record.card.get("pairs"), int) else ""
     sections = [
         Section(state(record), [key_values(key_figures(record))]),
         Section("Curves", [curves(records)]),
@@ -59,7 +65,16 @@ def training_page(records: Sequence[RunRecord]) -> str:
         *data_sections(record),
         Section("Settings", settings_parts(record)),
     ]
-    return render(f"Run {record.name}", f"{source or '?'} {arrow} {target or '?'}{pairs}", sections)
+    return render(f"Run {record.name}", subtitle(record), sections)
+
+
+def subtitle(record: RunRecord) -> str:
+    """Return what a run learns, and from how many records."""
+    source, target = record.languages
+    arrow = "↔" if record.config.get("data.both_ways") else "→"
+    subject = "language model" if record.is_language_model else f"{source or '?'} {arrow} {target or '?'}"
+    counts = {unit: record.card[unit] for unit in ("pairs", "documents", "answers") if unit in record.card}
+    return " · ".join([subject, *(f"{count:,} {unit}" for unit, count in counts.items() if isinstance(count, int))])
 
 
 def comparison_of_runs(records: Sequence[RunRecord]) -> str:
@@ -85,16 +100,20 @@ def key_figures(record: RunRecord) -> dict[str, str]:
     """Return scores, then cost, as texts by their names."""
     scores = record.run.get("scores") or {}
     figures = {
-        f"{label}, {name}": f"{values[key]:.1f}"
+        f"{label}, {name}": format(values[key], form)
         for name, values in scores.items()
-        for key, label in (("bleu", "BLEU"), ("chrf", "chrF"))
+        for key, (label, form) in SCORES.items()
+        if key in values
     }
-    validations = [row for row in record.metrics if "dev_bleu" in row]
-    if not scores and validations:
-        figures = {"best BLEU on dev so far": f"{max(row['dev_bleu'] or 0.0 for row in validations):.1f}"}
+    bleu, bits = ([row[name] for row in record.metrics if row.get(name)] for name in ("dev_bleu", "dev_bits_per_byte"))
+    if not scores and any("dev_bleu" in row for row in record.metrics):
+        figures = {"best BLEU on dev so far": f"{max(bleu, default=0.0):.1f}"}
+    if not scores and bits:
+        figures = {"best bits per byte on dev so far": f"{min(bits):.4f}"}
     cost = record.cost
     figures |= {"training time": format_duration(cost["hours"] * 3600)} if "hours" in cost else {}
-    figures |= {"target tokens seen": format_number(cost["tokens"])} if "tokens" in cost else {}
+    seen = "tokens seen" if record.is_language_model else "target tokens seen"
+    figures |= {seen: format_number(cost["tokens"])} if "tokens" in cost else {}
     figures |= {"tokens a second": format_number(record.speed)} if record.speed else {}
     figures |= {"device": str(cost["device"])} if "device" in cost else {}
     return figures
@@ -114,8 +133,13 @@ def overview(records: Sequence[RunRecord]) -> list[list[str]]:
 def logged_curves(records: Sequence[RunRecord]) -> dict[str, str]:
     """Return the metrics that have been logged, and their titles; with several dev sets, also BLEU on each of them."""
     names = dict.fromkeys(name for record in records for row in record.metrics for name in row)
-    sets = {name: f"BLEU on {match[1]}" for name in names if (match := re.fullmatch("dev_(.+)_bleu", name))}
-    return {name: title for name, title in (CURVES | sets).items() if name in names}
+    sets = {
+        name: f"{SCORES[match[2]][0]} on {match[1]}"
+        for name in names
+        if (match := re.fullmatch("dev_(.+)_(bleu|bits_per_byte)", name))
+    }
+    curves = CURVES | (TEXT_CURVES if records[0].is_language_model else {})
+    return {name: title for name, title in (curves | sets).items() if name in names}
 
 
 def curves(records: Sequence[RunRecord]) -> Markup:
@@ -130,12 +154,13 @@ def curves(records: Sequence[RunRecord]) -> Markup:
 def fine_tuning_sections(record: RunRecord) -> list[Section]:
     """Return the scores of a fine-tuned model beside those it started from; nothing for a run from scratch."""
     before, after = record.card.get("scores_before") or {}, record.run.get("scores") or {}
+    keys = ("bits_per_byte", "perplexity") if record.is_language_model else ("bleu", "chrf")
     rows = [
-        [name, *(f"{scores[name][key]:.2f}" for key in ("bleu", "chrf") for scores in (before, after))]
+        [name, *(f"{scores[name][key]:.2f}" for key in keys for scores in (before, after))]
         for name in before
         if name in after
     ]
-    head = ["set", "BLEU before", "after", "chrF before", "after"]
+    head = ["set", *(word for key in keys for word in (f"{SCORES[key][0]} before", "after"))]
     return [Section("Before and after fine-tuning", [table(head, rows)])] if rows else []
 
 
@@ -195,7 +220,8 @@ def sample_sections(record: RunRecord) -> list[Section]:
     chosen = record.samples[::-1][::every][::-1]  # always with the last
     parts = []
     for number, first in enumerate(chosen[-1]["samples"]):
-        lines: list[tuple[str, object]] = [("source", first.get("source", ""))]
+        given = "beginning" if record.is_language_model else "source"
+        lines: list[tuple[str, object]] = [(given, first.get("source", ""))]
         lines += [("reference", first["reference"])] if first.get("reference") else []
         for row in chosen:
             if number < len(row["samples"]):
@@ -214,7 +240,8 @@ def data_sections(record: RunRecord) -> list[Section]:
             for name, number in cleaning.dropped.items()
             if number
         ]
-        parts += [paragraph(line) for line in cleaning.lines() if not line.startswith(" ")]
+        unit = next((unit for unit in ("documents", "answers") if unit in record.card), "pairs")
+        parts += [paragraph(line) for line in cleaning.lines(unit) if not line.startswith(" ")]
         parts += [table(["filter", "dropped", "share", "for example"], rows)] if rows else []
     if record.findings:
         columns = [

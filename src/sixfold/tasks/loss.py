@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -20,9 +20,17 @@ Scalar = Float[Tensor, ""]
 LOGITS_PER_CHUNK = {"cpu": 2**22, "cuda": 2**28}
 
 
-def smoothed_cross_entropy(logits: Float[Tensor, "tokens vocab"], labels: Labels, smoothing: float) -> Scalar:
-    """Return the cross-entropy with 1 - smoothing for the label, the rest spread over the vocabulary (paper §5.4)."""
-    return _CrossEntropy.apply(logits, labels, smoothing)
+def smoothed_cross_entropy(
+    logits: Float[Tensor, "tokens vocab"],
+    labels: Labels,
+    smoothing: float,
+    forbidden: Int[Tensor, " forbidden"] | None = None,
+) -> Scalar:
+    """Return the cross-entropy with 1 - smoothing for the label, the rest spread over the vocabulary (paper §5.4).
+
+    Nothing is spread over the `forbidden` tokens, which a bias keeps from ever being written.
+    """
+    return _CrossEntropy.apply(logits, labels, smoothing, forbidden)
 
 
 def at_least_float32(x: Tensor) -> Tensor:
@@ -37,22 +45,30 @@ class _CrossEntropy(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, logits: Tensor, labels: Tensor, smoothing: float) -> Tensor:
+    def forward(ctx: Any, logits: Tensor, labels: Tensor, smoothing: float, forbidden: Tensor | None) -> Tensor:
         x = at_least_float32(logits)
         normaliser = x.logsumexp(-1, keepdim=True)
-        ctx.save_for_backward(logits, labels, normaliser)
+        ctx.save_for_backward(logits, labels, normaliser, forbidden)
         ctx.smoothing = smoothing
         label = x.gather(1, labels[:, None])
-        return (normaliser - (1 - smoothing) * label - smoothing * x.mean(-1, keepdim=True)).sum()
+        if forbidden is None:
+            mean = x.mean(-1, keepdim=True)
+        else:
+            total = x.sum(-1, keepdim=True) - x[:, forbidden].sum(-1, keepdim=True)
+            mean = total / (x.size(1) - len(forbidden))
+        return (normaliser - (1 - smoothing) * label - smoothing * mean).sum()
 
     @staticmethod
     def backward(ctx: Any, scale: Tensor) -> tuple[Tensor | None, ...]:
-        logits, labels, normaliser = ctx.saved_tensors
+        logits, labels, normaliser, forbidden = ctx.saved_tensors
         vocab = logits.size(1)
+        share = ctx.smoothing / (vocab if forbidden is None else vocab - len(forbidden))
         is_label = torch.arange(vocab, device=labels.device) == labels[:, None]
-        target = torch.where(is_label, 1 - ctx.smoothing + ctx.smoothing / vocab, ctx.smoothing / vocab)
+        target = torch.where(is_label, 1 - ctx.smoothing + share, share)
+        if forbidden is not None:
+            target.index_fill_(1, forbidden, 0.0)
         gradient = ((at_least_float32(logits) - normaliser).exp() - target) * scale
-        return gradient.to(logits.dtype), None, None
+        return gradient.to(logits.dtype), None, None, None
 
 
 def divergence(first: Float[Tensor, "tokens vocab"], second: Float[Tensor, "tokens vocab"]) -> Scalar:
@@ -72,12 +88,16 @@ class TokenLoss:
     """The loss of a model that predicts tokens: smoothed cross-entropy, summed over the labels of a batch.
 
     With `rdrop`, two passes with different dropout are made over the same batch. The loss is then the mean of both
-    passes, so that it stays comparable, plus `rdrop` times the divergence of their predictions.
+    passes, so that it stays comparable, plus `rdrop` times the divergence of their predictions. `forbidden` are tokens
+    that the bias of an imported model forbids; label smoothing leaves them out.
     """
 
-    def __init__(self, smoothing: float = 0.0, rdrop: float = 0.0, compiled: bool = False) -> None:
+    def __init__(
+        self, smoothing: float = 0.0, rdrop: float = 0.0, compiled: bool = False, forbidden: Sequence[int] = ()
+    ) -> None:
         self.smoothing = smoothing
         self.rdrop = rdrop
+        self.forbidden = torch.tensor(forbidden, dtype=torch.long) if forbidden else None
         self.passes = 2 if rdrop else 1
         self.chunk_loss: Callable[..., Scalar] = self._chunk_loss
         if compiled:
@@ -98,7 +118,8 @@ class TokenLoss:
 
     def _chunk_loss(self, hidden: Tensor, weight: Tensor, bias: Tensor | None, labels: Tensor) -> Scalar:
         logits = F.linear(hidden, weight, bias).unflatten(0, (self.passes, -1))
-        losses = [smoothed_cross_entropy(of_pass, labels, self.smoothing) for of_pass in logits]
+        forbidden = None if self.forbidden is None else self.forbidden.to(labels.device)
+        losses = [smoothed_cross_entropy(of_pass, labels, self.smoothing, forbidden) for of_pass in logits]
         loss = torch.stack(losses).mean()
         return loss + self.rdrop * divergence(logits[0], logits[1]) if self.rdrop else loss
 

@@ -17,9 +17,9 @@ from torch import Tensor, nn
 
 from sixfold.config import ModelConfig, TrainingConfig
 from sixfold.data.examples import Examples, ExampleSet
+from sixfold.data.store import Tokenizers
 from sixfold.model.transformer import PLAIN, Execution
 from sixfold.modelfile import Shortlist
-from sixfold.text.tokenizer import Tokenizer
 
 Item = TypeVar("Item")
 Dev = TypeVar("Dev", contravariant=True)  # a dev or test set of a task
@@ -133,12 +133,12 @@ class Task(Protocol[Dev]):
         """Return the names of the columns of a store and of an example."""
         ...
 
-    def examples(self, store: Any, tokenizer: Tokenizer) -> ExampleSet:
+    def examples(self, store: Any, tokenizers: Tokenizers) -> ExampleSet:
         """Return which rows are learnt from, in which roles."""
         ...
 
     def collate(self, examples: Examples, shape: ModelConfig) -> Batch:
-        """Make the tensors of a micro-batch; <bos> and <eos> are added here and nowhere else."""
+        """Make the tensors of a micro-batch, with the special tokens that `examples` has not put around the texts."""
         ...
 
     def loss(self, model: nn.Module, batch: Batch, execution: Execution = PLAIN) -> Float[Tensor, ""]:
@@ -146,7 +146,7 @@ class Task(Protocol[Dev]):
         ...
 
     def validator(
-        self, model: nn.Module, shape: ModelConfig, tokenizer: Tokenizer, config: TrainingConfig,
+        self, model: nn.Module, shape: ModelConfig, tokenizers: Tokenizers, config: TrainingConfig,
         processes: Processes, check_stop: Callable[[], None],
     ) -> Validator[Dev]:  # fmt: skip
         """Return a validator that uses `model`; `check_stop` is called before each batch and may raise to stop."""
@@ -156,8 +156,8 @@ class Task(Protocol[Dev]):
         """Return what a validation is compared by: the better of two has the larger list."""
         ...
 
-    def card(self) -> dict[str, Any]:
-        """Return what the model's card says about the task."""
+    def card(self, examples: ExampleSet) -> dict[str, Any]:
+        """Return what the model's card says about the task and how much was learnt from."""
         ...
 
     def shortlist_work(self, examples: ExampleSet, vocab: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -14,9 +14,9 @@ from sixfold.presets import from_tree, preset
 
 
 class Size(NamedTuple):
-    """The defaults for corpora of at most `pairs` pairs."""
+    """The defaults for corpora of at most some size."""
 
-    pairs: float
+    limit: float  # in pairs or, where there are none, in bytes of text
     gpu_preset: str
     cpu_preset: str
     vocab: int
@@ -35,14 +35,14 @@ SIZES = (
 MIN_VALIDATION_INTERVAL = 25  # steps, where the user sets no interval
 
 
-def size_of(pairs: int) -> Size:
-    """Return the defaults for a corpus of this many pairs."""
-    return next(size for size in SIZES if pairs <= size.pairs)
+def size_of(amount: int, sizes: Sequence[Size] = SIZES) -> Size:
+    """Return the defaults for a corpus of this many pairs or, with other `sizes`, of what they are measured in."""
+    return next(size for size in sizes if amount <= size.limit)
 
 
-def preset_name(settings: Mapping[str, Any], pairs: int, device: str) -> str:
+def preset_name(settings: Mapping[str, Any], amount: int, device: str, sizes: Sequence[Size] = SIZES) -> str:
     """Return the preset that the user names, or the one for this corpus and device."""
-    size = size_of(pairs)
+    size = size_of(amount, sizes)
     return str(settings.get("preset") or (size.gpu_preset if device == "cuda" else size.cpu_preset))
 
 
@@ -61,16 +61,22 @@ def choose(settings: Mapping[str, Any], pairs: int, device: str) -> Config:
     return from_tree({**merge(suggested, settings), "preset": name}, "settings")
 
 
-def tune(settings: Mapping[str, Any], start: Config) -> Config:
-    """Return the configuration for fine-tuning a model: its own, with a new schedule and a lower learning rate."""
+def tune(settings: Mapping[str, Any], start: Config, special_tokens: int = 0) -> Config:
+    """Return the configuration for fine-tuning a model: its own, with a new schedule and a lower learning rate.
+
+    `special_tokens` is how many tokens the model reads or writes around a text, besides <eos>.
+    """
     if "preset" in settings:
         raise ConfigError("preset: expected none beside a model to start from, which has its shape", "leave it out")
     gentle = round(3e-4 * math.sqrt(512 / start.model.d_model), 5)
     # The low-rank matrices start at zero and bear a higher rate.
     rate = 10 * gentle if settings.get("training", {}).get("lora") else gentle
+    max_tokens = start.data.max_tokens
+    if start.model.positions == "learned":
+        max_tokens = min(max_tokens, start.model.max_length - special_tokens)
     own = {
         "model": to_dict(start.model), "tokenizer": to_dict(start.tokenizer),
-        "data": {"both_ways": start.data.both_ways},
+        "data": {"both_ways": start.data.both_ways, "max_tokens": max_tokens},
         "training": {"schedule": "cosine", "learning_rate": rate, "compile": "off", "patience": 5},
     }  # fmt: skip
     return from_dict(merge(own, settings))
@@ -82,8 +88,12 @@ def is_packed(config: TrainingConfig, device: str) -> bool:
 
 
 def complete(config: TrainingConfig, pairs: int, steps_per_epoch: Callable[[int], int], device: str) -> TrainingConfig:
-    """Return the configuration with every 0 that means "chosen" filled in."""
-    size = size_of(pairs)
+    """Return the configuration for a corpus of pairs with every 0 that means "chosen" filled in."""
+    return fill_in(config, size_of(pairs), steps_per_epoch, device)
+
+
+def fill_in(config: TrainingConfig, size: Size, steps_per_epoch: Callable[[int], int], device: str) -> TrainingConfig:
+    """Return the configuration with the lengths of steps and runs that suit a corpus of some size."""
     batch = config.batch_tokens or (size.batch_tokens if device == "cuda" else size.batch_tokens // 4)
     epochs = size.epochs if device == "cuda" else size.epochs // 2
     steps = config.steps or max(500, steps_per_epoch(batch) * epochs)

@@ -7,12 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sixfold import modelfile
 from sixfold.configfile import require
 from sixfold.data.corpus import Corpus, Pair
+from sixfold.data.documents import ANSWERS, TextCorpus, has_answers
 from sixfold.errors import ConfigError, DataError
 from sixfold.modelfile import ModelFile
 from sixfold.recipe import CorpusConfig, Recipe
-from sixfold.tasks.translation import DevSet, TranslationValidator
+from sixfold.tasks.translation_validation import DevSet, TranslationValidator
 
 SAMPLE_PAIRS = 64  # of each corpus, that show whether its sides are swapped
 SWAPPED_LOSS = 1.0  # nats a token by which swapped sides are worse; sides in the right order never are
@@ -35,11 +37,22 @@ def recipe_of(
     corpora = [new]
     if old:
         earlier = _corpus(old, "old")
-        counts = [sum(1 for _ in Corpus.from_config(each, Path(), ("", "")).pairs()) for each in (new, earlier)]
-        weight = mix / (1 - mix) * counts[0] / max(1, counts[1])
+        is_decoder = modelfile.load(model, verify=False).config.model.kind == "decoder"
+        amounts = [amount_of(each, is_decoder) for each in (new, earlier)]
+        weight = mix / (1 - mix) * amounts[0] / max(1, amounts[1])
         corpora.append(replace(earlier, weight=min(max(weight, 1e-6), 1000.0)))
     sets = [_corpus(some, name) for some, name in ((dev, "new"), (old_dev, "old")) if some]
     return Recipe(corpus=tuple(corpora), dev=tuple(sets), start=str(model.absolute()))
+
+
+def amount_of(config: CorpusConfig, is_decoder: bool) -> int:
+    """Return how much there is to learn from: pairs, prompts with answers, or bytes of text."""
+    files = tuple(map(Path, config.files))
+    if not is_decoder:
+        return sum(1 for _ in Corpus.from_config(config, Path(), ("", "")).pairs())
+    if has_answers(files):
+        return sum(1 for _ in TextCorpus(config.name, files, contents=ANSWERS).records())
+    return TextCorpus(config.name, files).size
 
 
 def _corpus(files: Sequence[Path], name: str) -> CorpusConfig:
@@ -79,17 +92,27 @@ def refuse_swapped(
 
 
 def languages_of(start: ModelFile | None) -> tuple[str, str]:
-    """Return the two languages on the card of a model; they are empty where it names none."""
+    """Return the two languages on the card of a model; they are empty where it names none, or several."""
     named = start.card.get("languages") if start else None
-    return (str(named.get("source", "")), str(named.get("target", ""))) if isinstance(named, Mapping) else ("", "")
+    if not isinstance(named, Mapping):
+        return "", ""
+
+    def only(language: object) -> str:
+        codes = language if isinstance(language, list) else [language]
+        return str(codes[0]) if len(codes) == 1 and codes[0] else ""
+
+    return only(named.get("source")), only(named.get("target"))
 
 
 def score_table(before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]]) -> list[str]:
     """Return a table of each set's scores before and after."""
     width = max(12, *map(len, after))
-    lines = [f"{'':{width}} {'before':>15} {'after':>15}   (BLEU, chrF)"]
+    is_text = all("bits_per_byte" in scores for scores in after.values())
+    first, second = ("bits_per_byte", "perplexity") if is_text else ("bleu", "chrf")
+    heads = "bits per byte, perplexity" if is_text else "BLEU, chrF"
+    lines = [f"{'':{width}} {'before':>15} {'after':>15}   ({heads})"]
     for name, scores in after.items():
         old = before[name]
-        cells = [f"{each['bleu']:7.2f} {each['chrf']:7.2f}" for each in (old, scores)]
-        lines.append(f"{name:{width}} {cells[0]} {cells[1]}   {scores['bleu'] - old['bleu']:+.2f} BLEU")
+        cells = [f"{each[first]:7.2f} {each[second]:7.2f}" for each in (old, scores)]
+        lines.append(f"{name:{width}} {cells[0]} {cells[1]}   {scores[first] - old[first]:+.2f} {heads.split(',')[0]}")
     return lines

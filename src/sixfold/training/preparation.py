@@ -14,7 +14,7 @@ from sixfold.data import cleaned, store
 from sixfold.data.cleaned import CleanedCorpora, Record, RecordReader, key_of
 from sixfold.data.cleaning import how_to_disable
 from sixfold.data.corpus import Corpus
-from sixfold.data.store import TokenStore
+from sixfold.data.store import Tokenizers, TokenStore
 from sixfold.errors import DataError
 from sixfold.text.language_profiles import LanguageProfile, ProfileLearner, profiles_from_json, profiles_to_json
 from sixfold.text.learn import train_tokenizer
@@ -32,6 +32,7 @@ class Preparation:
     task: RecordReader
     folder: Path
     display: Display
+    unit: str = "pairs"  # what the records are called
 
     @property
     def size(self) -> int:
@@ -42,10 +43,10 @@ class Preparation:
         """Decide which records to learn from, and report on the others."""
         with self.display.reading("cleaning", self.size) as advance:
             kept = cleaned.clean(self.corpora, self.task, sample_size, self.folder, advance)
-        for line in kept.report.lines():
+        for line in kept.report.lines(self.unit):
             self.display.say(line)
         if len(kept) == 0:
-            raise kept.report.nothing_left()
+            raise kept.report.nothing_left(self.unit)
         if kept.report.is_a_copy:
             raise DataError(
                 f"corpus: expected translations; most of {kept.report.read:,} pairs have the same text on both sides",
@@ -78,10 +79,11 @@ class Preparation:
 
     def _write_tokenizer(self, path: Path, records: Iterator[Record], config: TokenizerConfig) -> None:
         """Learn a tokeniser from all columns of records, and write it to a file."""
-        texts = (text for record in records for text in record[1:])
+        # Line by line, so that a sample of lines bounds the memory also where a record is a long document.
+        texts = (line for record in records for text in record[1:] for line in text.split("\n"))
         first = next(texts, None)
         if first is None:
-            raise DataError("corpus: every pair is in the dev or test sets", "name other sets with --dev")
+            raise DataError(f"corpus: all {self.unit} are in the dev or test sets", "name other sets with --dev")
         learned = train_tokenizer(chain([first], texts), config)
         if learned.character_map:
             self.display.say(f"{len(learned.character_map):,} characters are read as their simplified or plain forms")
@@ -91,7 +93,7 @@ class Preparation:
     def tokenize(
         self,
         kept: CleanedCorpora,
-        tokenizer: Tokenizer,
+        tokenizers: Tokenizers,
         excluded: set[str],
         excluded_columns: Sequence[str],
         max_tokens: int,
@@ -99,16 +101,18 @@ class Preparation:
     ) -> TokenStore:
         """Tokenise the records, except those with a text of a dev or test set and those that are too long."""
         with self.display.reading("tokenising", self.size) as advance:
-            tokens = store.tokenize(kept, tokenizer, excluded, excluded_columns, max_tokens, self.folder, advance)
+            tokens = store.tokenize(kept, tokenizers, excluded, excluded_columns, max_tokens, self.folder, advance)
         if tokens.too_long:
-            self.display.say(f"{tokens.too_long:,} pairs are longer than data.max_tokens = {max_tokens}: left out")
+            self.display.say(
+                f"{tokens.too_long:,} {self.unit} are longer than data.max_tokens = {max_tokens}: left out"
+            )
         in_sets = len(kept) - len(tokens) - tokens.too_long
         if in_sets:
             why = "their text is in the dev or test sets" if has_dev_files else "split off as the dev set"
-            self.display.say(f"{in_sets:,} pairs left out: {why}")
+            self.display.say(f"{in_sets:,} {self.unit} left out: {why}")
         if len(tokens) == 0:
             raise DataError(
-                f"corpus: none of {len(kept):,} pairs is left to learn from",
+                f"corpus: none of {len(kept):,} {self.unit} is left to learn from",
                 "raise data.max_tokens, or name other sets",
             )
         return tokens

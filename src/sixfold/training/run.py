@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 
 from sixfold import files, modelfile
-from sixfold.config import to_dict, to_toml
+from sixfold.config import Config, Kind, to_dict, to_toml
 from sixfold.data.cleaned import Digests
+from sixfold.data.documents import TextCorpus
 from sixfold.errors import ConfigError
 from sixfold.model.precision import library_settings
 from sixfold.modelfile import ModelFile
-from sixfold.recipe import Recipe, changed, of_files
+from sixfold.recipe import Recipe, changed, of_files, of_texts
 from sixfold.reports import page, run_record
 from sixfold.reports.training import training_page
-from sixfold.training import translation_inputs
+from sixfold.training import corpora, text_inputs, translation_inputs
+from sixfold.training.corpora import Sources
 from sixfold.training.display import Display
 from sixfold.training.distributed import SINGLE_PROCESS, Group, process_group
-from sixfold.training.finetune import languages_of, recipe_of, score_table
+from sixfold.training.finetune import recipe_of, score_table
 from sixfold.training.interrupt import Interrupt, Stopped
+from sixfold.training.recipe_models import RecipeModels
 from sixfold.training.run_folder import (
     claim,
     read_run_file,
@@ -36,7 +39,6 @@ from sixfold.training.run_folder import (
 )
 from sixfold.training.session import TrainingInputs, TrainingSession
 from sixfold.training.shortlist_learner import ShortlistLearner
-from sixfold.training.translation_inputs import RecipeModels, Sources
 
 
 @dataclass(frozen=True)
@@ -57,10 +59,12 @@ def train(
     dev: Sequence[Path | str] = (),
     data: Path | str | None = None,
     device: str = "auto",
+    kind: Kind = "encoder-decoder",
 ) -> Outcome:
     """Train as `sixfold train` does: from two files of lines, one of pairs, or a recipe whose corpora are in `data`.
 
-    `changes` are such as "training.steps=1000". Called again with the same arguments, it goes on where it was stopped.
+    With the kind "decoder", all files are text to learn a language from. `changes` are such as "training.steps=1000".
+    Called again with the same arguments, it goes on where it was stopped.
     """
     paths = [Path(file) for file in files]
     is_recipe = paths[0].suffix == ".toml"
@@ -68,7 +72,10 @@ def train(
         raise ConfigError("--data: expected only with a recipe, whose corpora are in that folder", "leave it out")
     folder = Path(data) if data is not None else paths[0].parent if is_recipe else Path()
     dev_paths = [Path(file) for file in dev]
-    return begin_run(lambda: changed(of_files(paths, dev_paths), preset, changes), folder, Path(out), device)
+    changes = changes if kind == "encoder-decoder" else [f"model.kind={kind}", *changes]
+    is_text = not is_recipe and changed(Recipe(), preset, changes).config.model.kind == "decoder"
+    of = of_texts if is_text else of_files
+    return begin_run(lambda: changed(of(paths, dev_paths), preset, changes), folder, Path(out), device)
 
 
 def finetune(
@@ -82,7 +89,10 @@ def finetune(
     changes: Sequence[str] = (),
     device: str = "auto",
 ) -> Outcome:
-    """Fine-tune as `sixfold finetune` does: `files` are the new pairs, `old` some of those the model was trained on."""
+    """Fine-tune as `sixfold finetune` does: `files` are the new pairs, `old` some of those the model was trained on.
+
+    A decoder-only model learns from prompts with answers instead of pairs, or from one file of text.
+    """
     new_paths, old_paths, dev_paths, old_dev_paths = (
         [Path(file) for file in some] for some in (files, old, dev, old_dev)
     )
@@ -106,6 +116,34 @@ def begin_run(make_recipe: Callable[[], Recipe], data: Path, out: Path, device_n
             return Outcome(None, 0, {}, group.is_leader)
 
 
+@runtime_checkable
+class InputsOfKind(Protocol):
+    """What the modules have in common that prepare the inputs of translation models and of decoder-only models."""
+
+    def find_sources(self, recipe: Recipe, folder: Path, models: RecipeModels = ...) -> Sources: ...
+
+    def check(self, config: Config) -> None: ...
+
+    def prepare_inputs(
+        self, recipe: Recipe, sources: Sources, out: Path, recorded: Mapping[str, Any], device: torch.device,
+        display: Display, models: RecipeModels = ...,
+    ) -> TrainingInputs: ...  # fmt: skip
+
+    def pack_inputs(self, inputs: TrainingInputs) -> tuple[Any, ...]: ...
+
+    def unpack_inputs(
+        self, packed: tuple[Any, ...], sources: Sources, out: Path, device: torch.device, start: ModelFile | None
+    ) -> TrainingInputs: ...
+
+
+def inputs_of_kind(recipe: Recipe, models: RecipeModels) -> InputsOfKind:
+    """Return the module that prepares the inputs of the model of a recipe."""
+    shape = models.start.config.model if models.start is not None else recipe.config.model
+    if shape.kind == "decoder":
+        return text_inputs
+    return translation_inputs
+
+
 class PreparedRun(NamedTuple):
     """A run before its first step of this start."""
 
@@ -123,8 +161,8 @@ def run(
         models = RecipeModels.load(recipe, data)
         run_file, sources, inputs = group.leader_first(
             lambda: prepare(recipe, data, out, device, display, models),
-            pack,
-            lambda packed: unpack(packed, out, device, models.start),
+            lambda prepared: pack(prepared, recipe, models),
+            lambda packed: unpack(packed, out, device, recipe, models),
         )
         if inputs is None:
             display.say(f"{out}: this run has ended")
@@ -143,11 +181,14 @@ def run(
         except Stopped:
             display.say("stopped while scoring; the same command scores again")
             return Outcome(None, session.state.step, {})
-        for line in translation_inputs.expectations(recipe, sources, scores):
+        for line in corpora.expectations(recipe, sources, scores):
             display.say(line)
         if group.is_leader:
             write_json(out / "run.json", {**run_file, "finished": True, "step": session.state.step, "scores": scores})
             page.write(out / "report.html", training_page(run_record.read_runs([out])))
+        # Gloo's threads need the interpreter to release the tensors of a collective: a process that ends right after
+        # one, while the leader still writes, may abort.
+        group.barrier()
         return Outcome(out / "model.safetensors", session.state.step, scores)
 
 
@@ -155,7 +196,8 @@ def prepare(
     recipe: Recipe, data: Path, out: Path, device: torch.device, display: Display, models: RecipeModels
 ) -> PreparedRun:
     """Do all that comes before the first step. Only the leader does it, and only here are the corpora read."""
-    sources = translation_inputs.find(recipe, data, languages_of(models.start))
+    kind = inputs_of_kind(recipe, models)
+    sources = kind.find_sources(recipe, data, models)
     run_file, is_longer = read_run_file(out), False
     if run_file:
         settings = run_settings(recipe, sources, Digests(out / "data"), models)
@@ -163,10 +205,10 @@ def prepare(
         is_longer = steps_set(settings) > steps_recorded(run_file)
     else:
         refuse_foreign_files(out)
-    translation_inputs.check(recipe.config)
+    kind.check(recipe.config)
     if run_file.get("finished") and not is_longer and (out / "model.safetensors").exists():
         return PreparedRun(run_file, sources, None)
-    inputs = translation_inputs.prepare_inputs(recipe, sources, out, run_file, device, display, models)
+    inputs = kind.prepare_inputs(recipe, sources, out, run_file, device, display, models)
     run_file = {
         # Cleaning has made the digests of a new run's corpora while it read them.
         "asked": run_settings(recipe, sources, Digests(out / "data"), models),
@@ -181,18 +223,19 @@ def prepare(
     return PreparedRun(run_file, sources, inputs)
 
 
-def pack(prepared: PreparedRun) -> tuple[Any, ...]:
+def pack(prepared: PreparedRun, recipe: Recipe, models: RecipeModels) -> tuple[Any, ...]:
     """Return what other processes need, small enough to be sent."""
     run_file, sources, inputs = prepared
-    return run_file, sources, inputs and translation_inputs.pack_inputs(inputs)
+    return run_file, sources, inputs and inputs_of_kind(recipe, models).pack_inputs(inputs)
 
 
-def unpack(packed: tuple[Any, ...], out: Path, device: torch.device, start: ModelFile | None) -> PreparedRun:
+def unpack(
+    packed: tuple[Any, ...], out: Path, device: torch.device, recipe: Recipe, models: RecipeModels
+) -> PreparedRun:
     """Make the leader's prepared run again from what it has packed."""
     run_file, sources, inputs = packed
-    return PreparedRun(
-        run_file, sources, inputs and translation_inputs.unpack_inputs(inputs, sources, out, device, start)
-    )
+    kind = inputs_of_kind(recipe, models)
+    return PreparedRun(run_file, sources, inputs and kind.unpack_inputs(inputs, sources, out, device, models.start))
 
 
 def files_of(sources: Sources) -> dict[str, dict[str, Any]]:
@@ -200,6 +243,7 @@ def files_of(sources: Sources) -> dict[str, dict[str, Any]]:
     return {
         corpus.name: {"files": [str(file.absolute()) for file in corpus.files], "columns": list(corpus.columns)}
         for corpus in (*sources.dev, *sources.test)
+        if not isinstance(corpus, TextCorpus)  # a report shows translations beside their references
     }
 
 
@@ -216,18 +260,19 @@ def finish(session: TrainingSession, shortlist: ShortlistLearner | None) -> dict
     """Score the best model as it will be used, and write it as model.safetensors. Only the leader has a shortlist."""
     session.group.barrier()  # the leader may still be writing the best model
     display, start = session.display, session.inputs.start
+    how = " with a beam of 4" if session.shape.kind == "encoder-decoder" else ""
     before: dict[str, dict[str, Any]] = {}
     if start is not None:
-        display.say("scoring the model that it started from with a beam of 4")
+        display.say(f"scoring the model that it started from{how}")
         session.validator.load(start.weights())
         before = {test_set.name: final_score(session, test_set)[0] for test_set in session.inputs.final_sets}
     best = modelfile.load(session.best)
     session.validator.load(best.weights())
-    display.say(f"scoring the model of step {session.progress.best_step:,} with a beam of 4")
+    display.say(f"scoring the model of step {session.progress.best_step:,}{how}")
     scores: dict[str, dict[str, Any]] = {}
     for test_set in session.inputs.final_sets:
         scores[test_set.name], outputs = final_score(session, test_set)
-        if session.group.is_leader:
+        if session.group.is_leader and outputs:
             with files.atomic_write(session.out / f"{test_set.name}.translated.txt") as file:
                 file.write("".join(f"{line}\n" for line in outputs).encode())
     cost = {"hours": session.progress.seconds / 3600, "device": str(session.device), "tokens": session.progress.tokens}
@@ -249,6 +294,7 @@ def finish(session: TrainingSession, shortlist: ShortlistLearner | None) -> dict
             profiles=best.profiles,
             target_tokenizer=best.target_tokenizer,
             sequence_format=best.sequence_format,
+            prompt_format=best.prompt_format,
         )
     return scores
 

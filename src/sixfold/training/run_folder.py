@@ -11,7 +11,8 @@ from sixfold import configfile, files
 from sixfold.data.cleaned import Digests
 from sixfold.errors import ConfigError, DataError
 from sixfold.recipe import Recipe
-from sixfold.training.translation_inputs import MODEL_PURPOSES, RecipeModels, Sources
+from sixfold.training.corpora import Sources
+from sixfold.training.recipe_models import MODEL_PURPOSES, RecipeModels
 
 
 def run_settings(recipe: Recipe, sources: Sources, digests: Digests, models: RecipeModels) -> dict[str, Any]:

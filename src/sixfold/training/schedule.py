@@ -17,5 +17,6 @@ def learning_rate(config: TrainingConfig, d_model: int, step: int) -> float:
         return config.learning_rate * warm * math.sqrt(warmup / max(step, warmup))
     if config.schedule == "cosine":
         progress = max(0.0, (step - warmup) / max(1, config.steps - warmup))
-        return config.learning_rate * warm * (1 + math.cos(math.pi * min(progress, 1.0))) / 2
+        height = (1 + math.cos(math.pi * min(progress, 1.0))) / 2
+        return warm * (config.min_learning_rate + (config.learning_rate - config.min_learning_rate) * height)
     return config.learning_rate * warm

@@ -12,16 +12,15 @@ import torch
 
 from sixfold import modelfile
 from sixfold.config import Config, TrainingConfig
-from sixfold.data.batching import choose_row_lengths, widen
 from sixfold.data.examples import Examples, ExampleSet
-from sixfold.data.loader import GROWTH_PER_RATE, BatchPlan, Loader
+from sixfold.data.loader import BatchPlan, Loader, row_lengths_of
+from sixfold.data.store import Tokenizers
 from sixfold.errors import DataError
 from sixfold.model.transformer import build, load_model, weights_of
 from sixfold.modelfile import ModelFile
 from sixfold.reports.formatting import format_duration
 from sixfold.tasks.task import Batch, Task
 from sixfold.text.language_profiles import LanguageProfile
-from sixfold.text.tokenizer import Tokenizer
 from sixfold.training import checkpoint, defaults
 from sixfold.training.checkpoint import Progress
 from sixfold.training.display import Display, Log, memory
@@ -44,7 +43,7 @@ class TrainingInputs:
     config: Config
     task: Task[Any]
     examples: ExampleSet
-    tokenizer: Tokenizer
+    tokenizers: Tokenizers  # of the columns; a model file holds one, or those of source and target
     dev: Sequence[Any]  # the sets of each validation
     final_sets: Sequence[Any]  # the dev and test sets that the finished model is scored on
     start: ModelFile | None = None  # the model that is fine-tuned
@@ -67,11 +66,11 @@ class TrainingSession:
         else:
             model = load_model(self.shape, inputs.start.weights(), "the model to start from", device)
         twin = load_model(self.shape, weights_of(model), device=device)  # before training adds or distributes weights
-        packed = defaults.is_packed(self.config, device.type)
+        packed = defaults.is_packed(self.config, device.type) or inputs.examples.row_tokens > 0
         self.state = State(model, self.config, self.task.loss, packed, is_compiled(self.config, device), group)
         # A single process may stop in the middle of a validation; of several, the others would wait for ever.
         check_stop = display.interrupt.check if group.ranks == 1 else lambda: None
-        self.validator = self.task.validator(twin, self.shape, inputs.tokenizer, self.config, group, check_stop)
+        self.validator = self.task.validator(twin, self.shape, inputs.tokenizers, self.config, group, check_stop)
         restored = checkpoint.restore_latest(self.checkpoints, self.state, display.say)
         self.progress = restored or Progress()
         group.barrier()  # before the leader writes a checkpoint that others might take for an earlier one
@@ -84,7 +83,7 @@ class TrainingSession:
             lengths = inputs.examples.lengths()
             row_lengths = {name: int(column.max()) for name, column in lengths.items()}
             if packed:
-                row_lengths = widen(choose_row_lengths(lengths), GROWTH_PER_RATE * self.config.subword_sampling)
+                row_lengths = row_lengths_of(inputs.examples, lengths, self.config.subword_sampling)
             self.progress.micro_tokens = fit_tokens(self.state, inputs.examples, row_lengths, self.collate, self.config)
         self.loader = self._loader()
         self.unread: list[Metrics] = []  # of the steps since the last reading
@@ -125,7 +124,7 @@ class TrainingSession:
             max_length=self.shape.max_length if self.shape.positions == "learned" else 10**9,
             packed=self.state.fixed_shapes,
         )
-        return Loader(self.inputs.examples, plan, self.collate, self.inputs.tokenizer, self.progress.cursor)
+        return Loader(self.inputs.examples, plan, self.collate, self.inputs.tokenizers, self.progress.cursor)
 
     def train(self) -> None:
         """Train until the last step, the end of patience or an interrupt."""
@@ -262,19 +261,21 @@ class TrainingSession:
         weights = {name: checkpoint.array(weight) for name, weight in self.state.kept_weights.items()}
         if self.group.is_leader:
             inputs = self.inputs
-            layout = None if inputs.start is None else inputs.start.sequence_format
+            start = inputs.start
+            tokenizer, *others = dict.fromkeys(inputs.tokenizers.values())
             modelfile.save(
-                path, inputs.config, weights, inputs.tokenizer, self.card(), profiles=inputs.profiles,
-                sequence_format=layout,
+                path, inputs.config, weights, tokenizer, self.card(), profiles=inputs.profiles,
+                target_tokenizer=others[0] if others else None,
+                sequence_format=None if start is None else start.sequence_format,
+                prompt_format=None if start is None else start.prompt_format,
             )  # fmt: skip
 
     def card(self) -> dict[str, Any]:
         """Return what the model file says about the model."""
         store = self.inputs.examples.store
         return {
-            **self.task.card(),
+            **self.task.card(self.inputs.examples),
             "data": [{"name": corpus.name, "weight": corpus.weight, **corpus.purpose} for corpus in store.corpora],
-            "pairs": len(store),
             "step": self.progress.best_step,
             "validations": self.progress.history,
         }

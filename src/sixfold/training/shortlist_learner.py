@@ -25,12 +25,16 @@ NICENESS = 5  # the loader of the training process goes first
 
 
 class ShortlistLearner:
-    """Learns the shortlist of a run, if its task and settings give the model one."""
+    """Learns the shortlist of a run, if its task and settings give the model one.
+
+    A model that is fine-tuned gets one only if it had one: the new text alone would leave out what else it can write.
+    """
 
     def __init__(self, inputs: TrainingInputs, out: Path) -> None:
         self.inputs = inputs
         vocab = inputs.config.model.vocab
-        self.work = inputs.task.shortlist_work(inputs.examples, vocab) if inputs.config.training.shortlist else 0
+        has_one = inputs.config.training.shortlist and (inputs.start is None or inputs.start.shortlist is not None)
+        self.work = inputs.task.shortlist_work(inputs.examples, vocab) if has_one else 0
         self.path = out / "data" / f"shortlist-{key_of(inputs.examples.store.key, inputs.examples.parts)}.npz"
         self._process: BaseProcess | None = None
 

@@ -1,0 +1,87 @@
+"""Writing: texts that continue prompts, token by token, on any engine that runs decoder-only models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from sixfold.config import ModelConfig
+from sixfold.decoding.options import GREEDY, SamplingOptions
+from sixfold.engines.engine import Ids, check_sources
+from sixfold.errors import RequestError
+
+
+@dataclass(frozen=True)
+class WrittenToken:
+    """A token that was written, or one that ended a text.
+
+    Log-probabilities are those of the model, before the options of sampling change them.
+    """
+
+    prompt: int  # index of the prompt
+    sample: int  # index of the text among those of its prompt
+    id: int
+    logprob: float
+    likeliest: tuple[tuple[int, float], ...] = ()  # the likeliest tokens in this place, best first, and theirs
+
+
+@dataclass(frozen=True)
+class WritingOptions:
+    """How many tokens are written after each prompt, how each is taken, and which of them end a text."""
+
+    ends: tuple[int, ...]
+    max_tokens: int
+    samples: int = 1  # texts for each prompt
+    likeliest: int = 0  # tokens that are reported for each place
+    sampling: SamplingOptions = GREEDY
+
+    def limit(self, config: ModelConfig, prompt: Ids) -> int:
+        """Return the largest number of tokens after a prompt: it shares `model.max_length` with them."""
+        return min(self.max_tokens, config.max_length - len(prompt))
+
+
+# It receives each token as soon as it is written, those of one text in order, and returns whether the text ends there.
+# Several threads may call it.
+OnToken = Callable[[WrittenToken], bool]
+
+
+class WritingEngine(Protocol):
+    """A decoder-only model that is ready to write. Calls may come from several threads at once.
+
+    What is written after a prompt does not depend on the other prompts of a call. A text ends with a token of
+    `options.ends`, which is reported like the others, when `on_token` says so, or at its limit.
+    """
+
+    config: ModelConfig
+
+    def write(self, prompts: Sequence[Ids], options: WritingOptions, on_token: OnToken) -> None:
+        """Write `options.samples` texts after each prompt; return when all have ended.
+
+        RequestError is raised, before any work is done, for an empty prompt, an id outside of the vocabulary, or a
+        prompt that leaves no room in `model.max_length`.
+        """
+        ...
+
+    def score(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[list[float]]:
+        """Return the log-probability of each token of each target and of the <eos> after it: length + 1 numbers."""
+        ...
+
+    def close(self) -> None:
+        """Free the memory. The engine may not be used afterwards."""
+        ...
+
+
+def check_prompts(config: ModelConfig, prompts: Sequence[Ids]) -> None:
+    """Raise RequestError for a model that does not write, or a prompt that it cannot continue."""
+    if config.kind != "decoder":
+        raise RequestError(
+            f"write: expected a decoder-only model; got model.kind = {config.kind!r}", "name a model that writes texts"
+        )
+    check_sources(config, prompts)
+    for prompt in prompts:
+        if len(prompt) >= config.max_length:
+            raise RequestError(
+                f"prompt: expected fewer than {config.max_length} tokens (model.max_length); got {len(prompt)}",
+                "shorten the prompt",
+            )
