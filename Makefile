@@ -80,7 +80,7 @@ ray: .venv/.dev  ## the tests that kill Ray's workers, which take half a minute 
 	$(BIN)/python -m pytest -q tests/translation tests/cli -k "ray or shards"
 
 documents: .venv/.dev  ## a hundred made-up documents of each format through the model that ships
-	SIXFOLD_DOCUMENTS=100 $(BIN)/python -m pytest -n auto -q -k model_in_the_package \
+	SIXFOLD_DOCUMENTS=100 $(BIN)/python -m pytest -n auto -q -k model_in_the_package -o faulthandler_timeout=3600 \
 	  tests/translation/documents/test_generated_documents.py
 
 benchmarks: .venv/.dev  ## the ones that run on a CPU in minutes; those over corpora take a data folder

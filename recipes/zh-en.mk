@@ -9,12 +9,13 @@ LINKS := $(foreach part,train dev mono,$(WORK)/$(part)) $(WORK)/own
 
 .DELETE_ON_ERROR:
 
-$(WORK)/zh-en.safetensors: $(WORK)/packed.safetensors src/sixfold/pretrained/zh-en.card.toml
+$(WORK)/zh-en.safetensors: $(WORK)/again/packed.safetensors src/sixfold/pretrained/zh-en.card.toml
 	$(PYTHON) benchmarks/shipped.py $(DATA) --model $< --card $(WORK)/scores.toml
 	$(PYTHON) benchmarks/confidence.py $(DATA) --model $< --card $(WORK)/confidence.toml
 	cat $(WORK)/scores.toml $(WORK)/confidence.toml > $(WORK)/measured.toml
 	$(SIXFOLD) pack $< --output $@ --card $(WORK)/measured.toml --align $(DATA)/dev/tatoeba.zh $(DATA)/dev/tatoeba.en
-	$(SIXFOLD) report $(addprefix $(WORK)/zh-en-,first second teacher third) --output $(WORK)/report.html
+	$(SIXFOLD) report $(addprefix $(WORK)/,zh-en-first zh-en-second zh-en-teacher zh-en-third again/zh-en-teacher \
+	  again/zh-en-third) --output $(WORK)/report.html
 
 $(WORK)/packed.safetensors: $(WORK)/zh-en-third/model.safetensors src/sixfold/pretrained/zh-en.card.toml
 	$(SIXFOLD) pack $< --output $@ --card src/sixfold/pretrained/zh-en.card.toml
@@ -30,6 +31,7 @@ $(WORK)/audit/%/doctor.json: | $(LINKS)
 #   second   the same weights go on, with monolingual text that the first rung has translated
 #   teacher  the second rung made deeper (14+4 layers) goes on, with text that the second rung has translated
 #   third    the second rung goes on, with text that the teacher has translated
+#   again    teacher and third rung once more, from the third rung instead of the second
 # TRANSLATE_FOR limits the time for translating, as `timeout` reads it (0: no limit); what is translated by then is used.
 # PARTS processes translate the text of a language at the same time, on one GPU, and one more translates its spoken text.
 MADE := $(foreach name,noisy-zh noisy-en words spans named counted,$(WORK)/made/$(name).tsv.xz)
@@ -47,7 +49,8 @@ TEACHER_OPTIONS ?=
 THIRD_OPTIONS ?=
 PART_NUMBERS := $(shell seq 0 $$(($(PARTS) - 1)))
 
-.PHONY: audit first second teacher third by-first by-second by-teacher
+.PHONY: audit first second teacher third again by-first by-second by-teacher
+again: $(WORK)/again/packed.safetensors
 first second teacher third: %: $(WORK)/zh-en-%/model.safetensors
 by-first by-second by-teacher: by-%: $(WORK)/by-%/from-en.tsv $(WORK)/by-%/from-zh.tsv
 
@@ -70,8 +73,8 @@ $(WORK)/by-$(1)/from-%.tsv: $(WORK)/parts/original.%.0 $(WORK)/zh-en-$(1)/model.
 	mkdir -p $$(@D)
 	for part in $(PART_NUMBERS) $(PARTS); do \
 	  { test -e $$(@D)/translated.$$*.$$$$part || timeout --kill-after 20 $(TRANSLATE_FOR) \
-	      $(SIXFOLD) translate $$(<D)/original.$$*.$$$$part --to $$(if $$(filter en,$$*),zh,en) --format text --beam 1 \
-	      --no-split --no-guard --resume --model $$(word 2,$$^) --output $$(@D)/translated.$$*.$$$$part; \
+	      $(SIXFOLD) translate $$(<D)/original.$$*.$$$$part --from $$* --to $$(if $$(filter en,$$*),zh,en) --format text \
+	      --beam 1 --no-split --no-guard --resume --model $$(word 2,$$^) --output $$(@D)/translated.$$*.$$$$part; \
 	    $(PYTHON) recipes/zh_en_mono.py pairs $$(@D) --originals $$(<D) --language $$* --part $$$$part; } & \
 	done; wait
 	cat $$(@D)/from-$$*.$(PARTS).tsv > $$(@D)/spoken-$$*.tsv
@@ -97,6 +100,14 @@ $(WORK)/zh-en-third/model.safetensors: recipes/zh-en-third.toml recipes/corpora/
     $(WORK)/by-teacher/from-en.tsv $(WORK)/by-teacher/from-zh.tsv
 	$(SIXFOLD) train $< --data $(WORK) --output $(@D) $(THIRD_OPTIONS)
 	test -e $@
+
+# The teacher and the third rung once more, in WORK/again, where the packed file of the third rung takes the place of the
+# second rung. By hand, as it was run: the targets below with WORK=NEW and `-o NEW/zh-en-second/model.safetensors`.
+$(WORK)/again/packed.safetensors: $(WORK)/packed.safetensors $(MADE) $(WORK)/parts/original.en.0 $(WORK)/parts/original.zh.0
+	mkdir -p $(@D)/zh-en-second
+	ln -sfn ../made ../parts $(@D)
+	cp $< $(@D)/zh-en-second/model.safetensors
+	$(MAKE) -f recipes/zh-en.mk DATA='$(DATA)' WORK=$(@D) -o $(@D)/zh-en-second/model.safetensors $@
 
 $(filter-out %/own,$(LINKS)): $(WORK)/%:
 	@test -d '$(DATA)/$*' || { echo 'DATA: expected a folder with $*/ in it; got "$(DATA)"' >&2; exit 2; }

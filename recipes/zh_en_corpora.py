@@ -29,6 +29,7 @@ from sixfold.text.tokenizer import span_tokens
 
 Pair = tuple[str, str]  # Chinese, English
 OWN = Path(__file__).parent / "corpora"  # pairs written for this model
+TYPOS = "typos-*.tsv"  # those with mistakes on one side
 SPANS = 8  # of each kind, as recipes/zh-en-first.toml has them
 GENERAL = (
     "written", "tatoeba", "phrases", "commonvoice", "wiki_core", "wikinews", "wiki_en", "textbooks", "wiki_zh_core",
@@ -50,8 +51,8 @@ def read(data: Path, names: Iterable[str]) -> Iterator[Pair]:
 
 
 def read_own() -> Iterator[Pair]:
-    """Read the pairs that were written for this model."""
-    for path in sorted(OWN.glob("*.tsv")):
+    """Read the pairs that were written for this model, without those that have mistakes already."""
+    for path in sorted(set(OWN.glob("*.tsv")) - set(OWN.glob(TYPOS))):
         for line in path.read_text(encoding="utf-8").splitlines():
             chinese, _, english = line.partition("\t")
             yield chinese, english

@@ -7,7 +7,8 @@
 first corpora, and a last part (original.en.5) with the lines of the spoken corpora. It leaves out lines of training
 pairs, repeated lines, and very short or long ones. `pairs` reads original.en.0 and translated.en.0 and writes
 from-en.0.tsv: Chinese, a tab, English. Of an incomplete translation (translated.en.0.partial) it uses the lines that
-exist. It leaves out translations that repeat themselves and those that are far too long or short.
+exist. It leaves out translations that repeat themselves where the original does not, and those that are far too long or
+short.
 """
 
 from __future__ import annotations
@@ -22,7 +23,11 @@ from pathlib import Path
 LENGTHS = {"en": (12, 450), "zh": (5, 150)}  # characters of a line: minimum and maximum
 RATIOS = (1.2, 7.0)  # English letters for each Chinese character: minimum and maximum
 SMOOTHING = 8  # letters added before the ratio is taken, because short lines vary more
-REPEATED = re.compile(r"(.{2,7}?)\1{3}|(.{8,30}?)\2{2}")
+# A part that stands several times in a row: "local local local", "of the year of the year", 一个小的一个小的.
+REPEATED = re.compile(
+    r"(.{2,7}?)\1{3}|(.{8,30}?)\2{2}|\b(\w+)(?:,? \3\b){2}|\b(\w+ \w+(?: \w+)?) \4\b"
+    r"|([\u4e00-\u9fff]{2,8})[，、]?\5[，、]?\5|([\u4e00-\u9fff]{3,8})\6"
+)
 TRAINING_CORPORA = ("wiki_core", "wikinews", "wiki_en", "textbooks", "wiki_zh_core", "wiki_zh", "commonvoice")
 
 
@@ -66,10 +71,10 @@ def write_parts(args: argparse.Namespace) -> None:
 
 
 def is_fair(original: str, translation: str, language: str) -> bool:
-    """Return whether a translation from `language` has a likely length and does not repeat itself."""
+    """Return whether a translation from `language` has a likely length and repeats itself only if the original does."""
     chinese, english = (original, translation) if language == "zh" else (translation, original)
     ratio = (len(english) + SMOOTHING) / (len(chinese) + SMOOTHING / 4)
-    return RATIOS[0] <= ratio <= RATIOS[1] and not REPEATED.search(translation)
+    return RATIOS[0] <= ratio <= RATIOS[1] and (not REPEATED.search(translation) or bool(REPEATED.search(original)))
 
 
 def write_pairs(folder: Path, originals_folder: Path, language: str, part: int) -> None:

@@ -100,6 +100,14 @@ def of_files(files: Sequence[Path], dev: Sequence[Path] = ()) -> Recipe:
     return recipe
 
 
+def of_texts(files: Sequence[Path], dev: Sequence[Path] = ()) -> Recipe:
+    """Return the recipe for files of text that a language is learnt from; each is a corpus of its own."""
+    train, held_out = (tuple(CorpusConfig((str(file.absolute()),)) for file in some) for some in (files, dev))
+    if len(held_out) == 1:
+        held_out = (replace(held_out[0], name="dev"),)
+    return Recipe(corpus=train, dev=held_out)
+
+
 def changed(recipe: Recipe, preset: str, assignments: Iterable[str]) -> Recipe:
     """Return a recipe after changes such as `training.steps=100`, with another preset if one is named."""
     tree = assign({**recipe.settings, **({"preset": preset} if preset else {})}, assignments)

@@ -18,7 +18,7 @@ from sixfold.explorer.forward import forward
 from sixfold.model.transformer import build, weights_of
 from sixfold.modelfile import Shortlist
 from sixfold.tasks.loss import TokenLoss
-from sixfold.tasks.translation import pair_batch
+from sixfold.tasks.translation_batches import pair_batch
 from sixfold.text.learn import train_tokenizer
 from sixfold.training.loop import train
 from sixfold.training.state import State

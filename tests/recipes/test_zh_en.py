@@ -14,6 +14,7 @@ sys.path.append(str(Path(__file__).parents[2] / "recipes"))
 
 import zh_en_noise
 from zh_en_deeper import deepen, layer_origins
+from zh_en_mono import is_fair
 from zh_en_words import clean_gloss, one_gloss_each
 
 from sixfold.model.transformer import build, load_weights
@@ -87,6 +88,22 @@ def test_a_deeper_model_computes_the_same():
         results.append(run(model, config, *random_batch(config)).detach().numpy())
     np.testing.assert_allclose(results[0], results[1], rtol=1e-4, atol=1e-5)
     assert any(np.any(array) for name, array in weights.items() if name.startswith("encoder.layers.1."))
+
+
+@pytest.mark.parametrize(
+    ("original", "translation", "language", "fair"),
+    [
+        ("这是一个本地的项目，由社区管理。", "This is a local local local project, run by the community.", "zh", False),
+        ("他是那一年的冠军，也是队长。", "He was the champion of the year of the year and the captain.", "zh", False),
+        ("He lives in a small house by the sea.", "他住在海边的小房子小房子里。", "en", False),
+        ("他想了又想，还是走了。", "He thought and thought about it, and still left.", "zh", True),
+        ("No, no, no, I did not say that to him.", "不，不，不，我没有对他那样说，没有。", "en", True),
+        ("The house by the sea is small and old.", "海边的房子。", "en", True),
+        ("The house by the sea is small and old, and nobody has lived in it since the war.", "海。", "en", False),
+    ],
+)
+def test_a_translation_that_repeats_itself_or_is_too_short_is_left_out(original, translation, language, fair):
+    assert is_fair(original, translation, language) is fair
 
 
 def test_own_pairs_have_two_sides_and_no_pair_twice():
