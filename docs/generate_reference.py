@@ -718,12 +718,28 @@ SCORES = """
 {0}.*.signature (text): signature of sacreBLEU for BLEU
 {0}.*.chrf_signature (text): the same for chrF
 """
+TEXT_SCORES = """
+scores.*.bits_per_byte (number): bits for each byte of each dev or test set
+scores.*.perplexity (number): e to the loss
+scores.*.loss (number): nats a token, the end of each text included
+scores.*.bytes (number): bytes of the texts in UTF-8
+scores.*.tokens (number): tokens that were predicted
+"""
 OUTCOME = """
 finished (true or false): whether the run is complete; false after Ctrl-C
 model (text or null): the model file; null if the run is not complete
 step (number): the last step
 """ + SCORES.format("scores")
+TEXT_TOKENS = """
+{0}[].id: id of a token
+{0}[].text: what the token adds to the text; nothing, if the character is not complete
+{0}[].logprob: its log-probability after what is before it, whatever the options of sampling are
+{0}[].likeliest[].id: with `--logprobs`, the id of a token that might be there, the likeliest first
+{0}[].likeliest[].text: what it would add
+{0}[].likeliest[].logprob: its log-probability
+"""
 MODEL = ("--model", "model.safetensors")
+WRITER = ("--model", "writer.safetensors", "--max-tokens", "6")
 
 OUTPUTS = (
     Output("translate", "One object for each text or line. For a single text, and with `--details`, tokens,"
@@ -788,6 +804,21 @@ training.says: all of it as one sentence
     Output("evaluate", "The same as `evaluation.json`, which `--output` writes.",
            COMPARISON + "".join(EXAMPLES.format(f"{name}.*") for name in ("worst", "improved", "harmed")).strip("\n")
            + "\n", (("evaluate", "worse.en", "text.en", "worst.en", "text.zh", "text.en", "--json"),)),
+    Output("generate", "One object for each prompt.", """
+prompt (any): the prompt, or the messages of the conversation
+texts[].text: a text that continues it
+texts[].finish: "stop": the model or a stop string ended it; "length": it is as long as it may be
+texts[].stop (text or null): the stop string that ended it
+texts[].logprob: sum of the log-probabilities of its tokens
+""" + TEXT_TOKENS.format("texts[].tokens"), (
+        ("generate", "I love", *WRITER, "--json", "--logprobs", "2"),
+        ("generate", "I love", *WRITER, "--json", "--n", "2", "--temperature", "0"))),
+    Output("generate --stream", "One object for each part of a text, as soon as it is written.", """
+sample: number of the text that it belongs to, from 0
+text: what it adds to the text
+finish (text or null): in the last part of a text, why the text ended
+stop (text or null): in the last part of a text, the stop string that ended it
+""" + TEXT_TOKENS.format("tokens"), (("generate", "I love", *WRITER, "--json", "--stream", "--logprobs", "2"),)),
     Output("neighbours", "A list, the nearest word first.", "[].text: a word\n[].id: its token id\n"
            "[].cosine: cosine between the two embeddings\n", (("neighbours", "猫", *MODEL, "--count", "3", "--json"),)),
     Output("similar", "The cosine between two words or two sentences.", "one: the first text\nother: the second text\n"
@@ -828,6 +859,8 @@ file.other_settings (object): stored settings that this version does not know; l
            "offsets: for each token its first character in the text, and the one after its last\n",
            (("tokenizer", "encode", *MODEL, "猫", "--json"),)),
     Output("train", "Printed at the end of a run.", OUTCOME),
+    Output("train --kind decoder", "Printed at the end of a run. `finetune` of such a model adds `scores_before`.",
+           OUTCOME.replace(SCORES.format("scores"), TEXT_SCORES)),
     Output("finetune", "Printed at the end of a run.", OUTCOME + SCORES.format("scores_before").replace(
         "with a beam of 4", "before the first step")),
     Output("report", "Runs, and their dev and test sets compared.", """
@@ -857,11 +890,28 @@ dev_bleu (number): BLEU of the validation
 dev_chrf (number): its chrF
 dev_loss (number): its loss
 """),
+    Output("metrics.jsonl of a decoder-only model", "The same for a language model.", """
+step (number): the step
+loss (number): training loss of the step, in nats a token
+gradient_norm (number): norm of the gradient before clipping
+learning_rate (number): learning rate of the step
+tokens_per_s (number): tokens a second
+memory (number): memory in use, in GB
+dev_bits_per_byte (number): bits per byte of the validation
+dev_perplexity (number): its perplexity
+dev_loss (number): its loss
+"""),
     Output("samples.jsonl", "In the folder of a run: a line for each validation.", """
 step (number): the step
 samples[].source (text): a source sentence of the dev set
 samples[].translation (text): its translation at this step
 samples[].reference (text): its reference
+"""),
+    Output("samples.jsonl of a decoder-only model", "The same for a language model.", """
+step (number): the step
+samples[].source (text): the beginning of a held-out text, or a prompt
+samples[].translation (text): how the model continues it at this step
+samples[].reference (text): how the text goes on
 """),
 )  # fmt: skip
 
@@ -982,17 +1032,23 @@ def make_inputs(folder: Path) -> None:
 
 
 def make_model(folder: Path) -> Path:
-    """Write a model with random weights: its translations are nonsense, but every command works with it."""
+    """Write a model with random weights: its translations are nonsense, but every command works with it.
+
+    Beside it is a decoder-only model.
+    """
     tokenizer = train_tokenizer([*CHINESE, *ENGLISH], TokenizerConfig(vocab=400, tags=("zh", "en")))
     settings = [
         f"model.vocab={tokenizer.vocab}", "model.d_model=16", "model.heads=2", "model.d_ff=32",
         "model.encoder_layers=1", "model.decoder_layers=1", "data.both_ways=true",
     ]  # fmt: skip
     tiny = config.override(presets.preset("tiny"), settings)
-    random = np.random.default_rng(1)
-    weights = {name: random.normal(0, 0.3, shape).astype(np.float32) for name, shape in shapes(tiny.model).items()}
     card = {"languages": {"source": "zh", "target": "en"}}
-    modelfile.save(folder / "model.safetensors", tiny, weights, tokenizer, card)
+    for name, shape in (
+        ("writer", config.override(tiny, ["model.kind=decoder", "data.both_ways=false"])), ("model", tiny)
+    ):  # fmt: skip
+        random = np.random.default_rng(1)
+        weights = {each: random.normal(0, 0.3, size).astype(np.float32) for each, size in shapes(shape.model).items()}
+        modelfile.save(folder / f"{name}.safetensors", shape, weights, tokenizer, card)
     return folder / "model.safetensors"
 
 
@@ -1118,9 +1174,12 @@ METADATA = {
     "sequence_format": "Optional, of imported models: as JSON, the ids `before_source`, `after_source` and"
     " `before_target`, where `source` and `target` stand for the tokens of the two languages, and the token of each of"
     " the `languages`. Without it, a tag is before a source and `<eos>` after it.",
+    "prompt_format": "Optional, of imported models that write texts: as JSON, the ids `before` every prompt, those that"
+    " end a text (`ends`), a `chat_template` in the language of Jinja, and the `token_texts` of the special tokens that"
+    " it names. Without it, `<bos>` is before a prompt and `<eos>` ends a text.",
     "checksum": "SHA-256 of the header and of all tensor data.",
 }
-OPTIONAL_METADATA = {"profiles", "target_tokenizer", "sequence_format"}
+OPTIONAL_METADATA = {"profiles", "target_tokenizer", "sequence_format", "prompt_format"}
 CARD = {
     "languages": "Language codes: `source` and `target`. Each may be a list: then every pair is a direction.",
     "name": "Name of the model.",

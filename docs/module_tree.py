@@ -18,8 +18,8 @@ BEGIN, END = "<!-- tree: written by docs/module_tree.py -->\n```\n", "```\n<!-- 
 ORDER = (
     "text", "data", "audit", "tasks", "model", "decoding", "engines", "interop", "training", "translation",
     "translation/documents", "translation/documents/office", "translation/documents/markup",
-    "translation/documents/catalogues", "translation/documents/data", "translation/bulk", "evaluation", "reports",
-    "explorer", "serving", "cli",
+    "translation/documents/catalogues", "translation/documents/data", "translation/bulk", "generation", "evaluation",
+    "reports", "explorer", "serving", "cli",
 )  # fmt: skip
 
 
