@@ -194,7 +194,9 @@ def test_what_it_attends_to_in_every_head_equals_python(screen, explorer):
 def test_a_row_is_saved_in_32_bits_even_before_the_page_has_loaded_it_so(screen, explorer):
     page = screen(kind="encoder", layer=4, head=3, row=IT)
     page.wait_for_load_state("networkidle")
-    page.evaluate("() => { const later = setTimeout; window.setTimeout = (run, ms) => ms === 120 ? 0 : later(run, ms); }")
+    page.evaluate(
+        "() => { const later = setTimeout; window.setTimeout = (run, ms) => ms === 120 ? 0 : later(run, ms); }"
+    )
     page.locator(".query-tokens .token-button").nth(2).click()  # its exact weights are never loaded for showing now
     wait_for_state(page, row="2")
     weights = explorer.explore(TIRED).attention("encoder")[:, :, 2]

@@ -12,7 +12,7 @@ from transformers import (
     TopPLogitsWarper,
 )
 
-from sixfold.decoding.constraints import repetition
+from sixfold.decoding.constraints import penalise
 from sixfold.decoding.options import GREEDY, SamplingOptions
 from sixfold.decoding.sampling import distribution, draw, restrict, sampler
 
@@ -49,13 +49,12 @@ def test_the_distribution_is_that_of_transformers(seed, temperature, top_k, top_
 @pytest.mark.parametrize("penalty", [0.5, 1.0, 1.3, 5.0])
 def test_the_repetition_penalty_is_that_of_transformers(penalty):
     logits = random_logits(5, rows=3)
-    prompts, history = [[4, 4, 9], [30], []], torch.tensor([[7, 7], [31, 4], [9, 49]])
-    sentences = torch.tensor([2, 0, 1])  # rows have been reordered
-    penalised = repetition(penalty, prompts, 50)(logits, history, sentences)
+    texts = [[4, 4, 9, 31, 4], [30, 9, 49], [7, 7]]
+    penalised = torch.stack([penalise(row, text, penalty) for row, text in zip(logits, texts, strict=True)])
     peer = RepetitionPenaltyLogitsProcessor(penalty)
-    for row, sentence in enumerate(sentences.tolist()):
-        text = torch.tensor([[*prompts[sentence], *history[row].tolist()]])
-        torch.testing.assert_close(penalised[row : row + 1], peer(text, logits[row : row + 1].clone()))
+    for row, text in enumerate(texts):
+        expected = peer(torch.tensor([text]), logits[row : row + 1].clone())
+        torch.testing.assert_close(penalised[row : row + 1], expected)
     assert penalty == 1 or not torch.equal(penalised, logits)
 
 
@@ -87,9 +86,9 @@ def test_a_number_at_the_border_takes_the_token_after_it_and_never_one_without_p
     assert [take(number) for number in (0.0, 0.499999, 0.5, 1 - 2**-53)] == [1, 1, 3, 3]
 
 
-def draw_tokens(options, sentences, samples=1, steps=30):
+def draw_tokens(options, sentences, steps=30):
     """Return the tokens that each of these sentences draws, a row each."""
-    choose = sampler(options, samples)
+    choose = sampler(options)
     logits = random_logits(3, rows=1).expand(len(sentences), -1)
     return torch.stack([choose(logits, torch.tensor(sentences)) for _ in range(steps)], dim=1).tolist()
 
@@ -102,11 +101,9 @@ def test_the_same_seed_draws_the_same_tokens_and_another_seed_others():
 
 def test_a_sentence_draws_the_same_tokens_whatever_else_is_in_its_batch():
     (alone,) = draw_tokens(SamplingOptions(), [0])
-    assert draw_tokens(SamplingOptions(), [4, 7, 0]) == [alone] * 3  # all are the only sample of their sources
-    six = draw_tokens(SamplingOptions(), [0, 1, 2, 3, 4, 5], samples=3)
-    assert six[:3] == six[3:]
-    assert six[0] == alone
-    assert len(set(map(tuple, six))) == 3
+    together = draw_tokens(SamplingOptions(), [4, 7, 0])
+    assert together[2] == alone
+    assert len(set(map(tuple, together))) == 3
 
 
 def test_a_temperature_of_0_takes_the_likeliest_token():

@@ -10,7 +10,7 @@ import pytest
 from small_models import SMALL, in_memory, random_model
 
 from sixfold.decoding.options import GREEDY, SamplingOptions
-from sixfold.engines import sampling
+from sixfold.engines import slots
 from sixfold.engines.cpu import CpuEngine
 from sixfold.engines.sampling import SamplingEngine
 from sixfold.engines.writing import WritingOptions
@@ -165,7 +165,7 @@ def test_a_batch_draws_for_each_prompt_what_it_draws_alone(sampler, options, mon
         alone = ids_of(texts_of(sampler, [prompt], drawn))
         assert [together[index, sample] for sample in range(2)] == [alone[0, sample] for sample in range(2)]
     assert together[0, 0] != together[0, 1]
-    monkeypatch.setattr(sampling, "CACHE_BYTES", 10_000)  # so that there are several batches
+    monkeypatch.setattr(slots, "CACHE_BYTES", 10_000)  # so that texts have to wait
     assert ids_of(texts_of(sampler, PROMPTS, drawn)) == together
 
 

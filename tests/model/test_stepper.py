@@ -52,29 +52,6 @@ def test_a_decoder_alone_steps_too_and_takes_a_prompt_at_once(name):
     torch.testing.assert_close(stepper.step(tokens[:, 6]), full[:, 6], rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", SINGLE)
-def test_prompts_of_different_lengths_step_together_as_each_does_alone(name):
-    config = replace(SINGLE[name], kind="decoder")
-    model = random_model(config)
-    _, tokens, _ = random_batch(config, rows=4, target=9)
-    prompts = [tokens[0, :3].tolist(), tokens[1, :1].tolist(), tokens[2, :6].tolist(), tokens[3, :1].tolist()]
-
-    def steps_of(rows):
-        stepper = Stepper(model, capacity=10)
-        logits = [stepper.feed_prompts([prompts[row] for row in rows])]
-        logits.append(stepper.step(tokens[rows, 7]))
-        stepper.reorder(torch.tensor([*range(len(rows)), 0]))  # a second text after the first prompt
-        logits.append(stepper.step(tokens[[*rows, rows[0]], 8]))
-        return logits
-
-    first, second, third = steps_of([0, 1, 2, 3])
-    for row in range(4):
-        alone = steps_of([row])
-        for together, reference in zip((first[row], second[row], third[row]), alone, strict=True):
-            torch.testing.assert_close(together, reference[0], rtol=1e-4, atol=1e-4)
-    torch.testing.assert_close(third[4], third[0])
-
-
 def test_a_reordered_cache_follows_the_survivors():
     model = random_model(SMALL)
     sources, _, padding = random_batch(SMALL)

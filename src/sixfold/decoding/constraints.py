@@ -71,17 +71,11 @@ def min_length(length: int, eos: int) -> Constraint:
     return apply
 
 
-def repetition(penalty: float, prompts: Sequence[Sequence[int]], vocab: int) -> Constraint:
-    """Return a constraint that makes tokens of a sentence's prompt and of its target less likely (Keskar et al., 2019).
+def penalise(logits: Float[Tensor, "vocab"], tokens: Sequence[int], penalty: float) -> Float[Tensor, "vocab"]:
+    """Make the tokens of a text less likely (Keskar et al., 2019): prompt and continuation count alike.
 
     Positive logits are divided by the penalty, negative ones multiplied. How often a token is there does not matter.
     """
-    in_prompt = torch.zeros(len(prompts), vocab, dtype=torch.bool)
-    for sentence, prompt in enumerate(prompts):
-        in_prompt[sentence, torch.tensor(prompt, dtype=torch.long)] = True
-
-    def apply(logits: Logits, history: History, sentences: Sentences) -> Logits:
-        is_there = in_prompt.to(logits.device)[sentences].scatter_(1, history, True)
-        return torch.where(is_there, torch.where(logits < 0, logits * penalty, logits / penalty), logits)
-
-    return apply
+    written = torch.tensor(sorted(set(tokens)), dtype=torch.long, device=logits.device)
+    chosen = logits[written]
+    return logits.index_copy(0, written, torch.where(chosen < 0, chosen * penalty, chosen / penalty))

@@ -12,18 +12,18 @@ from sixfold.decoding.options import SamplingOptions
 from sixfold.decoding.search import ChooseTokens
 
 
-def sampler(options: SamplingOptions, samples: int = 1) -> ChooseTokens:
+def sampler(options: SamplingOptions) -> ChooseTokens:
     """Return a function that takes the next token of each row from its logits or log-probabilities.
 
-    Sentence i is sample i % `samples` of its source. Each sentence draws random numbers of its own, which follow from
-    the seed and this sample alone, so that it gets the same tokens in every batch. The repetition penalty is a
-    constraint (`constraints.repetition`), because it needs the tokens of the text.
+    Each sentence draws random numbers of its own, which follow from the seed and the sentence's number alone, so that
+    it gets the same tokens in every batch. The repetition penalty is not here, because it needs the tokens of the text
+    (`constraints.penalise`).
     """
     streams: dict[int, np.random.Generator] = {}
 
     def number_of(sentence: int) -> float:
         if sentence not in streams:
-            streams[sentence] = np.random.default_rng((options.seed, sentence % samples))
+            streams[sentence] = np.random.default_rng((options.seed, sentence))
         return streams[sentence].random()
 
     def choose(logits: Float[Tensor, "rows vocab"], sentences: Sentences) -> Int[Tensor, "rows"]:

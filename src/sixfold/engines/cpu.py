@@ -33,7 +33,7 @@ from sixfold.engines.engine import (
     check_targets,
     rescore,
 )
-from sixfold.engines.writing import OnToken, WritingOptions, WrittenToken, check_prompts
+from sixfold.engines.writing import OnToken, WritingOptions, WrittenToken, check_prompts, never_cancelled
 from sixfold.errors import ConfigError, ModelFileError, RequestError
 from sixfold.interop.as_is import FolderWeights
 from sixfold.interop.ctranslate2 import check_supported, convert
@@ -151,7 +151,10 @@ class CpuEngine:
         )  # fmt: skip
         return [list(each.log_probs) for each in scores]
 
-    def write(self, prompts: Sequence[Ids], options: WritingOptions, on_token: OnToken) -> None:
+    def write(
+        self, prompts: Sequence[Ids], options: WritingOptions, on_token: OnToken,
+        is_cancelled: Callable[[], bool] = never_cancelled,
+    ) -> None:  # fmt: skip
         """Write texts after prompts, as `WritingEngine.write` describes. It always takes the likeliest token.
 
         CTranslate2 can sample too, but has one seed for the process, and its repetition penalty leaves out the prompt.
@@ -168,7 +171,7 @@ class CpuEngine:
         max_tokens = 1 if options.likeliest else min(WRITING_TOKENS, -(-sum(lengths) // self.threads))
         pending = []
         for batch in batch_by_length(lengths, max_tokens, mix=False):
-            report = _reporter(batch, options, on_token, faults)
+            report = _reporter(batch, options, on_token, is_cancelled, faults)
             limit = options.limit(self.config, prompts[batch[0]])
             pending += self._engine.generate_batch(
                 self._names_of([prompts[index] for index in batch]), end_token=list(options.ends), max_length=limit,
@@ -243,7 +246,11 @@ class CpuEngine:
 
 
 def _reporter(
-    batch: Sequence[int], options: WritingOptions, on_token: OnToken, faults: list[BaseException]
+    batch: Sequence[int],
+    options: WritingOptions,
+    on_token: OnToken,
+    is_cancelled: Callable[[], bool],
+    faults: list[BaseException],
 ) -> Callable[[Any], bool]:
     """Return a callback for CTranslate2, which ends a text where it returns True.
 
@@ -251,7 +258,7 @@ def _reporter(
     """
 
     def report(step: Any) -> bool:
-        if faults:
+        if faults or is_cancelled():
             return True
         try:
             likeliest = _likeliest(step.logits, options.likeliest) if options.likeliest else ()

@@ -1,26 +1,72 @@
-"""The torch engine that writes texts: it draws tokens with every option of sampling, on a CPU or a GPU.
+"""The torch engine that writes texts, with every option of sampling, on a CPU or a GPU.
 
-Its collaborators: a `Stepper` computes logits and owns the cache, `sampler` takes tokens, and `WritingOptions` has the
-rules.
+Texts of all calls are written together, one token of each in every step, and a new one joins between two steps. Its
+collaborators: `Slots` computes logits and holds keys and values, and a `LiveText` takes the tokens of one text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from sixfold.config import ModelConfig
-from sixfold.decoding.constraints import repetition
-from sixfold.decoding.sampling import sampler
+from sixfold.decoding.constraints import penalise
+from sixfold.decoding.sampling import distribution, draw
 from sixfold.engines.engine import Ids, check_sources, check_targets
-from sixfold.engines.writing import OnToken, WritingOptions, WrittenToken, check_prompts
-from sixfold.model.stepper import Stepper
+from sixfold.engines.slots import Slots
+from sixfold.engines.writing import OnToken, WritingOptions, WrittenToken, check_prompts, never_cancelled
 from sixfold.model.transformer import DecoderOnly, load_model
 from sixfold.modelfile import ModelFile
 
-CACHE_BYTES = 2**30  # of the keys and values of a batch
+PROMPT_TOKENS = 256  # of a prompt that are read between two steps of the texts that are being written
+CANCEL_SECONDS = 0.05  # between two looks at whether a call that waits has been cancelled
+
+
+class Call:
+    """One call of `SamplingEngine.write`: its options, how many of its texts have not ended, and what went wrong."""
+
+    def __init__(self, options: WritingOptions, on_token: OnToken, is_cancelled: Callable[[], bool]) -> None:
+        self.options, self.on_token, self.is_cancelled = options, on_token, is_cancelled
+        self.remaining = 0
+        self.fault: BaseException | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody needs more of its texts."""
+        return self.fault is not None or self.is_cancelled()
+
+
+class LiveText:
+    """A text that is being written: how its next token is drawn, and where it ends.
+
+    It draws random numbers of its own, which follow from the seed and from its number among the texts of its prompt, so
+    that it gets the same tokens whatever else is written at the same time.
+    """
+
+    def __init__(self, call: Call, prompt: int, sample: int, ids: Ids, limit: int) -> None:
+        self.call, self.prompt, self.sample, self.limit = call, prompt, sample, limit
+        self.ids = list(ids)  # of the prompt, then of the text too
+        self.prompt_length = len(self.ids)
+        sampling = call.options.sampling
+        self.rule = replace(sampling, seed=0)  # texts with the same rule are drawn together
+        self._random = np.random.default_rng((sampling.seed, sample))
+
+    def random_number(self) -> float:
+        """Return the next random number of this text, from 0 to below 1."""
+        return self._random.random()
+
+    def add(self, token: int, logprob: float, likeliest: tuple[tuple[int, float], ...]) -> bool:
+        """Report a token to the caller, and return whether the text ends with it."""
+        self.ids.append(token)
+        ends = self.call.on_token(WrittenToken(self.prompt, self.sample, token, logprob, likeliest))
+        return ends or token in self.call.options.ends or len(self.ids) - self.prompt_length >= self.limit
 
 
 class SamplingEngine:
@@ -29,6 +75,12 @@ class SamplingEngine:
     def __init__(self, model: DecoderOnly, config: ModelConfig) -> None:
         self.model, self.config = model.eval(), config
         self.device = next(model.parameters()).device
+        self._slots = Slots(self.model, config)
+        self._texts: list[LiveText] = []  # in the order of their slots
+        self._joining: list[LiveText] = []  # a text whose prompt is being read
+        self._waiting: deque[LiveText] = deque()
+        self._changed = threading.Condition()
+        self._is_stepping = False  # whether a thread is in `_advance`
 
     @classmethod
     def load(cls, file: ModelFile, device: str = "cpu") -> SamplingEngine:
@@ -39,12 +91,39 @@ class SamplingEngine:
         assert isinstance(model, DecoderOnly)
         return cls(model.to(device), config)
 
-    @torch.inference_mode()
-    def write(self, prompts: Sequence[Ids], options: WritingOptions, on_token: OnToken) -> None:
-        """Write texts after prompts, as `WritingEngine.write` describes."""
+    def write(
+        self, prompts: Sequence[Ids], options: WritingOptions, on_token: OnToken,
+        is_cancelled: Callable[[], bool] = never_cancelled,
+    ) -> None:  # fmt: skip
+        """Write texts after prompts, as `WritingEngine.write` describes.
+
+        The first of several calls at the same time does the steps for all of them until its own texts have ended; then
+        another one goes on.
+        """
         check_prompts(self.config, prompts)
-        for batch in self._batches(prompts, options):
-            self._write_batch(batch, [list(prompts[index]) for index in batch], options, on_token)
+        call = Call(options, on_token, is_cancelled)
+        texts = [
+            LiveText(call, index, sample, prompt, options.limit(self.config, prompt))
+            for index, prompt in enumerate(prompts) for sample in range(options.samples)
+        ]  # fmt: skip
+        with self._changed:
+            call.remaining = len(texts)
+            self._waiting.extend(texts)
+        while call.remaining:
+            with self._changed:
+                if self._is_stepping:
+                    self._changed.wait(CANCEL_SECONDS)
+                    continue
+                self._is_stepping = True
+            try:
+                while call.remaining:
+                    self._advance()
+            finally:
+                with self._changed:
+                    self._is_stepping = False
+                    self._changed.notify_all()
+        if call.fault is not None:
+            raise call.fault
 
     @torch.inference_mode()
     def score(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[list[float]]:
@@ -61,74 +140,125 @@ class SamplingEngine:
 
     def close(self) -> None:
         """Free the memory. The engine may not be used afterwards."""
-        del self.model
+        del self.model, self._slots
 
-    def _batches(self, prompts: Sequence[Ids], options: WritingOptions) -> list[list[int]]:
-        """Return indices of prompts that are continued together, the longest first.
+    def _advance(self) -> None:
+        """Do one step. If it fails, all calls fail: nobody knows how far their texts are."""
+        try:
+            self._advance_texts()
+        except BaseException as error:
+            with self._changed:
+                texts = [*self._texts, *self._waiting, *self._joining]
+                self._waiting.clear()
+            self._joining.clear()
+            self._texts.clear()
+            self._slots = Slots(self.model, self.config)
+            for text in texts:
+                text.call.fault, text.call.remaining = error, 0
+            raise
 
-        The positions of a batch are those of its longest prompt and of its longest text. They must fit into
-        `model.max_length`, and their keys and values into CACHE_BYTES, unless it is one prompt alone.
-        """
-        config = self.config
-        position_bytes = 2 * 4 * config.decoder_layers * config.groups * config.d_head * options.samples
-        batches: list[list[int]] = []
-        longest = limit = 0
-        for index in sorted(range(len(prompts)), key=lambda index: -len(prompts[index])):
-            limit = max(limit, options.limit(config, prompts[index]))
-            rows = len(batches[-1]) + 1 if batches else 1
-            is_too_long = longest + limit > config.max_length
-            if not batches or is_too_long or rows * (longest + limit) * position_bytes > CACHE_BYTES:
-                batches.append([])
-                longest, limit = len(prompts[index]), options.limit(config, prompts[index])
-            batches[-1].append(index)
-        return batches
+    @torch.inference_mode()
+    def _advance_texts(self) -> None:
+        """Let a waiting text join, if there is room, or else write one token of each live text."""
+        self._drop_texts()
+        if (text := self._next_text()) is not None:
+            slot = self._slots.add(text.ids, len(text.ids) + text.limit)
+            self._join(text, slot)
+        elif self._texts:
+            self._step()
 
-    def _write_batch(
-        self, batch: Sequence[int], prompts: Sequence[list[int]], options: WritingOptions, on_token: OnToken
-    ) -> None:
-        """Write the texts of a batch: row `prompt` × samples + `sample` is one of them. Those that end are dropped."""
-        samples, sampling = options.samples, options.sampling
-        limits = [options.limit(self.config, prompt) for prompt in prompts]
-        stepper = Stepper(self.model, max(map(len, prompts)) + max(limits))
-        rows = torch.arange(len(prompts) * samples, device=self.device)  # the texts that go on
-        logits = stepper.feed_prompts(prompts, self.device)
-        if samples > 1:
-            logits = logits.repeat_interleave(samples, dim=0)
-            stepper.reorder(rows // samples)
-        choose = sampler(sampling, samples)
-        penalise = None
-        if sampling.repetition_penalty != 1:
-            texts = [prompt for prompt in prompts for _ in range(samples)]
-            penalise = repetition(sampling.repetition_penalty, texts, self.config.vocab)
-        history = rows.new_empty((len(rows), 0))
-        for step in range(max(limits)):
-            tokens = choose(logits if penalise is None else penalise(logits, history, rows), rows)
-            live = []
-            for index, token in enumerate(self._written(batch, rows, tokens, logits, options)):
-                ends = on_token(token) or token.id in options.ends
-                if not ends and step + 1 < limits[int(rows[index]) // samples]:
-                    live.append(index)
-            if not live:
+    def _drop_texts(self) -> None:
+        """End the texts of calls that are over."""
+        for slot in reversed(range(len(self._texts))):
+            if self._texts[slot].call.is_over:
+                self._end(slot)
+        with self._changed:
+            over = [text for text in self._waiting if text.call.is_over]
+            for text in over:
+                self._waiting.remove(text)
+        for text in over:
+            self._count_end(text)
+
+    def _next_text(self) -> LiveText | None:
+        """Return the text that has waited longest, if there is room for it."""
+        with self._changed:
+            if self._waiting and self._slots.has_room(len(self._waiting[0].ids) + self._waiting[0].limit):
+                return self._waiting.popleft()
+        return None
+
+    def _join(self, text: LiveText, slot: int) -> None:
+        """Feed what the slot lacks of a prompt, while the other texts go on, and write the first token."""
+        self._joining = [text]
+        while True:
+            rest = text.ids[len(self._slots.tokens[slot]) :]
+            logits = self._slots.feed(slot, rest[:PROMPT_TOKENS])
+            if len(rest) <= PROMPT_TOKENS:
                 break
-            history = torch.cat((history, tokens[:, None]), dim=1)
-            if len(live) < len(tokens):
-                survivors = torch.tensor(live, device=self.device)
-                stepper.reorder(survivors)
-                rows, tokens, history = rows[survivors], tokens[survivors], history[survivors]
-            logits = stepper.step(tokens)
+            if self._texts:
+                self._step()
+                slot = self._slots.live - 1
+            if text.call.is_over:
+                break
+        self._texts.append(text)
+        self._joining = []
+        if not text.call.is_over:
+            self._take(logits, [slot])
 
-    def _written(
-        self, batch: Sequence[int], rows: Tensor, tokens: Tensor, logits: Tensor, options: WritingOptions
-    ) -> list[WrittenToken]:
-        """Return the tokens of a step as they are reported, with the log-probabilities of the model."""
+    def _step(self) -> None:
+        """Write one token of each live text."""
+        last = torch.tensor([text.ids[-1] for text in self._texts], device=self.device)
+        self._take(self._slots.step(len(last), last), range(len(self._texts)))
+
+    def _take(self, logits: Float[Tensor, "rows vocab"], slots: Sequence[int]) -> None:
+        """Take the next token of the texts in these slots from its logits. Texts that end leave their slots."""
+        texts = [self._texts[slot] for slot in slots]
+        tokens = self._choose(logits, texts)
         logprobs = logits.log_softmax(dim=-1, dtype=torch.float32)
         taken = logprobs.gather(1, tokens[:, None])[:, 0].tolist()
-        best = logprobs.topk(min(options.likeliest, logprobs.size(1)), dim=-1)
+        count = max(text.call.options.likeliest for text in texts)
+        best = logprobs.topk(min(count, logprobs.size(1)), dim=-1)
         places = [
-            tuple(zip(ids, values, strict=True))
+            list(zip(ids, values, strict=True))
             for ids, values in zip(best.indices.tolist(), best.values.tolist(), strict=True)
         ]
-        return [
-            WrittenToken(batch[row // options.samples], row % options.samples, token, logprob, likeliest)
-            for row, token, logprob, likeliest in zip(rows.tolist(), tokens.tolist(), taken, places, strict=True)
-        ]
+        ended = []
+        for slot, text, token, logprob, place in zip(slots, texts, tokens.tolist(), taken, places, strict=True):
+            try:
+                if text.call.fault is None and text.add(token, logprob, tuple(place[: text.call.options.likeliest])):
+                    ended.append(slot)
+            except BaseException as error:  # of the caller's function: it ends this call, and no other
+                text.call.fault = error
+        for slot in reversed(ended):
+            self._end(slot)
+
+    def _choose(self, logits: Float[Tensor, "rows vocab"], texts: Sequence[LiveText]) -> Tensor:
+        """Return the next token of each text, drawn by its own rule."""
+        tokens = logits.argmax(dim=-1)
+        rules = {text.rule: [row for row, other in enumerate(texts) if other.rule == text.rule] for text in texts}
+        for rule, rows in rules.items():
+            if rule.is_greedy:
+                continue
+            scores = logits[rows]
+            if rule.repetition_penalty != 1:
+                scores = torch.stack([
+                    penalise(each, texts[row].ids, rule.repetition_penalty)
+                    for each, row in zip(scores, rows, strict=True)
+                ])  # fmt: skip
+            if rule.temperature == 0:
+                tokens[rows] = scores.argmax(dim=-1)
+                continue
+            numbers = torch.tensor([texts[row].random_number() for row in rows], dtype=torch.float64)
+            tokens[rows] = draw(distribution(scores, rule), numbers.to(self.device))
+        return tokens
+
+    def _end(self, slot: int) -> None:
+        """End the text in a slot; the last text moves there. A text that is joining stays behind the others."""
+        text, last = self._texts[slot], len(self._texts) - 1
+        self._slots.swap(slot, last)
+        self._texts[slot] = self._texts[last]
+        self._texts.pop()
+        self._slots.remove(last)
+        self._count_end(text)
+
+    def _count_end(self, text: LiveText) -> None:
+        text.call.remaining -= 1

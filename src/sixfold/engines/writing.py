@@ -46,6 +46,11 @@ class WritingOptions:
 OnToken = Callable[[WrittenToken], bool]
 
 
+def never_cancelled() -> bool:
+    """Return False: what is written is needed to its end."""
+    return False
+
+
 class WritingEngine(Protocol):
     """A decoder-only model that is ready to write. Calls may come from several threads at once.
 
@@ -55,9 +60,13 @@ class WritingEngine(Protocol):
 
     config: ModelConfig
 
-    def write(self, prompts: Sequence[Ids], options: WritingOptions, on_token: OnToken) -> None:
+    def write(
+        self, prompts: Sequence[Ids], options: WritingOptions, on_token: OnToken,
+        is_cancelled: Callable[[], bool] = never_cancelled,
+    ) -> None:  # fmt: skip
         """Write `options.samples` texts after each prompt; return when all have ended.
 
+        It returns early, some time after `is_cancelled` is true, which is asked even while texts wait for others.
         RequestError is raised, before any work is done, for an empty prompt, an id outside of the vocabulary, or a
         prompt that leaves no room in `model.max_length`.
         """

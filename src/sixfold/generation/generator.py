@@ -9,15 +9,22 @@ from __future__ import annotations
 import queue
 import threading
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import cast
 
 from sixfold import modelfile
 from sixfold.config import Compute
 from sixfold.decoding.options import SamplingOptions
 from sixfold.engines.cpu import CpuEngine
-from sixfold.engines.writing import WritingEngine, WritingOptions, WrittenToken, check_prompts
+from sixfold.engines.writing import (
+    WritingEngine,
+    WritingOptions,
+    WrittenToken,
+    check_prompts,
+    never_cancelled,
+)
 from sixfold.errors import RequestError
 from sixfold.generation.chat import Message, render_chat
 from sixfold.generation.options import Continuation, GenerateOptions, TextChunk, TextToken
@@ -26,7 +33,7 @@ from sixfold.interop.ctranslate2 import check_supported
 from sixfold.modelfile import ModelFile
 from sixfold.translation.loading import check_threads, choose_device, find_model
 
-Prompt = str | Sequence[Message]  # a text to continue, or a conversation to answer
+Prompt = str | Sequence[Message] | Sequence[int]  # a text to continue, a conversation to answer, or token ids
 
 
 class Generator:
@@ -82,6 +89,32 @@ class Generator:
             if chunk.text or chunk.tokens or chunk.finish:
                 yield chunk
 
+    def write(
+        self, prompts: Sequence[Prompt], options: GenerateOptions, on_chunk: Callable[[TextChunk], None],
+        is_cancelled: Callable[[], bool] = never_cancelled,
+    ) -> None:  # fmt: skip
+        """Write the texts for each prompt, and give their chunks to a function as they are written.
+
+        It returns when all have ended, or soon after `is_cancelled` is true. Several threads may call the function.
+        """
+        ids = [self.encode(prompt) for prompt in prompts]
+        check_prompts(self.config, ids)
+        engine = self._engine(options.sampling)
+        writing = WritingOptions(self.ends, options.max_tokens, options.n, options.likeliest, options.sampling)
+        texts = {
+            (index, sample): TextStream(
+                self.tokenizer, prompt, options.stop, self.ends, writing.limit(self.config, prompt)
+            )
+            for index, prompt in enumerate(ids) for sample in range(options.n)
+        }  # fmt: skip
+
+        def take(token: WrittenToken) -> bool:
+            chunk = texts[token.prompt, token.sample].add(token)
+            on_chunk(chunk)
+            return chunk.finish is not None
+
+        engine.write(ids, writing, take, is_cancelled)
+
     def score(self, texts: Sequence[str]) -> list[list[TextToken]]:
         """Return the tokens of each text, each with its log-probability after those before it.
 
@@ -103,15 +136,20 @@ class Generator:
         return results
 
     def encode(self, prompt: Prompt) -> list[int]:
-        """Return the ids of a prompt, with the special tokens before it. A template writes those of a conversation."""
+        """Return the ids of a prompt, with the special tokens before it. A template writes those of a conversation.
+
+        Token ids stay as they are.
+        """
         if isinstance(prompt, str):
             return [*(self.before or (self.config.bos,) * (not prompt)), *self.tokenizer.encode(prompt)]
+        if prompt and all(type(each) is int for each in prompt):
+            return list(cast("Sequence[int]", prompt))
         if self.tokenizer.algorithm != "foreign":
             raise RequestError(
                 "chat: expected a tokeniser that reads special tokens in a text; this one does not",
                 "import a checkpoint that has tokenizer.json",
             )
-        return self.tokenizer.encode(render_chat(self.file.prompt_format, prompt))
+        return self.tokenizer.encode(render_chat(self.file.prompt_format, cast("Sequence[Message]", prompt)))
 
     def close(self) -> None:
         """Free the memory. The generator may not be used afterwards."""
@@ -130,27 +168,12 @@ class Generator:
 
     def _write(self, prompts: Sequence[Prompt], options: GenerateOptions) -> Iterator[TextChunk]:
         """Yield the chunks of all texts. A thread writes them, so that an interrupt is noticed at once."""
-        ids = [self.encode(prompt) for prompt in prompts]
-        check_prompts(self.config, ids)
-        engine = self._engine(options.sampling)
-        writing = WritingOptions(self.ends, options.max_tokens, options.n, options.likeliest, options.sampling)
-        texts = {
-            (index, sample): TextStream(
-                self.tokenizer, prompt, options.stop, self.ends, writing.limit(self.config, prompt)
-            )
-            for index, prompt in enumerate(ids) for sample in range(options.n)
-        }  # fmt: skip
         chunks: queue.SimpleQueue[TextChunk | BaseException | None] = queue.SimpleQueue()
         is_closed = threading.Event()
 
-        def take(token: WrittenToken) -> bool:
-            chunk = texts[token.prompt, token.sample].add(token)
-            chunks.put(chunk)
-            return chunk.finish is not None or is_closed.is_set()
-
         def write() -> None:
             try:
-                engine.write(ids, writing, take)
+                self.write(prompts, options, chunks.put, is_closed.is_set)
                 chunks.put(None)
             except BaseException as error:
                 chunks.put(error)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -11,8 +9,6 @@ from torch import Tensor
 from sixfold.errors import RequestError
 from sixfold.model.attention import KeyValue, ProjectedMemory, padding_mask
 from sixfold.model.transformer import PLAIN, DecoderOnly, EncoderDecoder, Execution, Padding, Tokens
-
-Logits = Float[Tensor, "rows vocab"]
 
 
 class LayerCache:
@@ -68,16 +64,15 @@ class Stepper:
         self.position = 0
         self.memory: list[ProjectedMemory] | None = None
         self.sentences: Tensor | None = None  # the source sentence of each row
-        self.padded: Tensor | None = None  # the positions before each row's first token, if rows have some
         self.caches = [LayerCache(capacity) for _ in model.decoder.layers]
 
     @torch.inference_mode()
-    def step(self, tokens: Int[Tensor, "rows"]) -> Logits:
+    def step(self, tokens: Int[Tensor, "rows"]) -> Float[Tensor, "rows vocab"]:
         """Append one token to each row. Return the logits of the next."""
         return self.feed(tokens[:, None])
 
     @torch.inference_mode()
-    def feed(self, tokens: Tokens) -> Logits:
+    def feed(self, tokens: Tokens) -> Float[Tensor, "rows vocab"]:
         """Append several tokens to each row, as a prompt has. Return the logits after the last."""
         end = self.position + tokens.size(1)
         if end > self.capacity:
@@ -88,12 +83,6 @@ class Stepper:
         keys = torch.arange(end, device=tokens.device)
         # One new token may attend to everything before it, which needs no mask.
         mask = None if tokens.size(1) == 1 else (keys <= positions[0, :, None])[None, None]
-        if self.padded is not None:
-            first = self.padded[:, None]
-            # Padding attends to padding: attention to nothing would be NaN, also for those that give it no weight.
-            visible = (keys[None, None] >= first[:, None]) | (positions < first)[:, :, None]
-            mask = visible[:, None] if mask is None else visible[:, None] & mask
-            positions = (positions - first).clamp(min=0)
         x = self.model.decoder(
             tokens, mask, self.memory, caches=self.caches, positions=positions, execution=self.execution
         )
@@ -101,24 +90,10 @@ class Stepper:
         return self.model.output(x[:, -1])
 
     @torch.inference_mode()
-    def feed_prompts(self, prompts: Sequence[Sequence[int]], device: torch.device | None = None) -> Logits:
-        """Append a prompt to each row, which is empty so far. Return the logits after the last token of each.
-
-        Shorter prompts have padding before them, which nothing attends to, and positions count from their first token.
-        """
-        longest = max(map(len, prompts))
-        padded = [longest - len(prompt) for prompt in prompts]
-        rows = [[0] * count + list(prompt) for count, prompt in zip(padded, prompts, strict=True)]
-        self.padded = torch.tensor(padded, device=device) if any(padded) else None
-        return self.feed(torch.tensor(rows, device=device))
-
-    @torch.inference_mode()
     def reorder(self, rows: Int[Tensor, "new_rows"]) -> None:
         """Make row i a copy of what row rows[i] was. Rows may be repeated or left out."""
         for cache in self.caches:
             cache.reorder(rows)
-        if self.padded is not None:
-            self.padded = self.padded[rows]
         if self.memory is not None and self.sentences is not None:
             before, self.sentences = self.sentences, self.sentences[rows]
             if torch.equal(before, self.sentences):  # hypotheses of the same sentence have the same memory
