@@ -59,6 +59,10 @@ def test_every_route_but_the_listed_ones_needs_a_key(client):
         response = client.request(method, path)
         if path in PUBLIC or path.startswith("/static/"):
             assert response.status_code == 200, path
+        elif path.startswith("/v1/"):
+            assert (response.status_code, response.json()["error"]["message"]) == (401, NO_KEY["error"]), path
+            assert client.request(method, path, headers=bearer("wrong")).status_code == 401, path
+            assert NO_KEY["error"] not in client.request(method, path, headers=bearer("key-of-anna")).text, path
         else:
             assert (response.status_code, response.json()) == (400, NO_KEY), path
             assert client.request(method, path, headers=bearer("wrong")).status_code == 403, path

@@ -1,10 +1,11 @@
 import shutil
 
 import pytest
+import small_generators as generators
 from fastapi.testclient import TestClient
 
 from sixfold import modelfile
-from sixfold.engines.memory import engine_memory, file_memory
+from sixfold.engines.memory import engine_memory, file_memory, writing_memory
 from sixfold.errors import RequestError
 from sixfold.serving.app import make_app
 from sixfold.serving.models import ReloadingModels
@@ -88,3 +89,29 @@ def _request(source, target):
     from sixfold.translation.request import TranslationRequest
 
     return TranslationRequest(source, target, pivot=True)
+
+
+def test_models_that_write_share_the_folder_and_the_memory_with_those_that_translate(folder, tmp_path_factory):
+    made = tmp_path_factory.mktemp("generator")
+    generators.gpt2(made)
+    generators.model_file(made, folder / "gpt.safetensors")
+    file = modelfile.load(folder / "gpt.safetensors")
+    size = file_memory(file) + writing_memory(file)
+    models = ReloadingModels([], 1, folder, memory=size)  # room for the one model or the other
+    loaded = models._loaded
+    with TestClient(make_app(ServeOptions(), models, log=lambda _: None), "http://localhost") as client:
+        assert [each["id"] for each in client.get("/v1/models").json()["data"]] == ["gpt"]
+        assert {each["name"] for each in client.get("/api/v1/models").json()["models"]} == {
+            "zh-en", "en-zh", "en-de", "gpt"
+        }  # fmt: skip
+        generator = loaded.generators["gpt"]
+        assert not generator._pooled.is_open
+        body = {"model": "gpt", "prompt": "Once", "max_tokens": 4, "temperature": 0}
+        texts = []
+        for _ in range(2):
+            texts.append(client.post("/v1/completions", json=body).json()["choices"][0]["text"])
+            assert generator._pooled.is_open
+            response = client.post("/translate", json={"q": "我爱猫", "source": "zh", "target": "en"})
+            assert response.json()["translatedText"] == "I love cats"
+            assert not generator._pooled.is_open
+    assert texts[0] == texts[1]

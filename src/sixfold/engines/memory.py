@@ -41,3 +41,8 @@ def engine_memory(file: ModelFile, compute: Compute) -> int:
     tokens = config.vocab + (config.vocab_read if config.vocab_read != config.vocab else 0)
     candidates = 0 if file.shortlist is None else len(file.shortlist.targets)
     return weights + TOKEN_BYTES * tokens + CANDIDATE_BYTES * candidates
+
+
+def writing_memory(file: ModelFile) -> int:
+    """Return the bytes that both engines of a generator take when they are open, without keys and values."""
+    return engine_memory(file, "int8" if file.storage == "int8" else "float32") + engine_memory(file, "float32")

@@ -17,7 +17,7 @@ from sixfold.decoding.options import Hypothesis, SearchOptions
 from sixfold.engines.engine import Engine, Ids
 from sixfold.modelfile import ModelFile
 
-Opened = TypeVar("Opened", ModelFile, Engine)
+Opened = TypeVar("Opened")  # a ModelFile, or what has a method `close`
 
 
 class ModelPool:
@@ -29,9 +29,9 @@ class ModelPool:
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self._lock = threading.Lock()
-        self._open: dict[_Pooled[Any], Any] = {}  # the most recently used one last
-        self._users: dict[_Pooled[Any], int] = {}
-        self._opening: dict[_Pooled[Any], threading.Lock] = {}
+        self._open: dict[Pooled[Any], Any] = {}  # the most recently used one last
+        self._users: dict[Pooled[Any], int] = {}
+        self._opening: dict[Pooled[Any], threading.Lock] = {}
 
     @property
     def open_bytes(self) -> int:
@@ -43,7 +43,7 @@ class ModelPool:
         return sum(memory_of(*each) for each in self._open.items())
 
     @contextmanager
-    def use(self, pooled: _Pooled[Opened]) -> Iterator[Opened]:
+    def use(self, pooled: Pooled[Opened]) -> Iterator[Opened]:
         """Yield a file or an engine, which is opened if it is not; it stays open until the context ends."""
         with self._lock:
             self._users[pooled] = self._users.get(pooled, 0) + 1
@@ -65,7 +65,7 @@ class ModelPool:
                 self._users[pooled] -= 1
             self._close_others(0)
 
-    def is_open(self, pooled: _Pooled[Any]) -> bool:
+    def is_open(self, pooled: Pooled[Any]) -> bool:
         """Return whether a file or an engine is open now."""
         with self._lock:
             return pooled in self._open
@@ -83,7 +83,7 @@ class ModelPool:
                     total -= memory_of(pooled, closed[-1])
         self._close(closed)
 
-    def close(self, pooled: _Pooled[Any]) -> None:
+    def close(self, pooled: Pooled[Any]) -> None:
         """Close a file or an engine if it is open."""
         with self._lock:
             opened = self._open.pop(pooled, None)
@@ -108,7 +108,7 @@ class ModelPool:
             return_memory()
 
 
-def memory_of(pooled: _Pooled[Any], opened: ModelFile | Engine) -> int:
+def memory_of(pooled: Pooled[Any], opened: object) -> int:
     """Return the memory in bytes that a file or an engine takes now. The weights of a file count when they are read."""
     return pooled.size + (opened.cached_bytes if isinstance(opened, ModelFile) else 0)
 
@@ -120,7 +120,7 @@ def return_memory() -> None:
             ctypes.CDLL(None).malloc_trim(0)
 
 
-class _Pooled(Generic[Opened]):
+class Pooled(Generic[Opened]):
     """A file or an engine of a pool."""
 
     def __init__(self, pool: ModelPool, size: int, make: Callable[[], Opened]) -> None:
@@ -137,7 +137,7 @@ class _Pooled(Generic[Opened]):
         self.pool.close(self)
 
 
-class PooledFile(_Pooled[ModelFile]):
+class PooledFile(Pooled[ModelFile]):
     """A model file of a pool: tokenisers, shortlist, and weights that were read to look into them."""
 
     def get(self) -> ModelFile:
@@ -146,7 +146,7 @@ class PooledFile(_Pooled[ModelFile]):
             return file
 
 
-class PooledEngine(_Pooled[Engine]):
+class PooledEngine(Pooled[Engine]):
     """An engine of a pool. It has the shape of its model before it is open."""
 
     def __init__(

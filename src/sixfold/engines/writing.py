@@ -87,10 +87,10 @@ def check_prompts(config: ModelConfig, prompts: Sequence[Ids]) -> None:
         raise RequestError(
             f"write: expected a decoder-only model; got model.kind = {config.kind!r}", "name a model that writes texts"
         )
-    check_sources(config, prompts)
     for prompt in prompts:
         if len(prompt) >= config.max_length:
             raise RequestError(
                 f"prompt: expected fewer than {config.max_length} tokens (model.max_length); got {len(prompt)}",
                 "shorten the prompt",
             )
+    check_sources(config, prompts)

@@ -77,7 +77,7 @@ class Generator:
         for chunk in self._write(prompts, options):
             chunks[chunk.prompt, chunk.sample].append(chunk)
         return [
-            [_joined(chunks[index, sample]) for sample in range(options.n)] for index in range(len(prompts))
+            [Continuation.of(chunks[index, sample]) for sample in range(options.n)] for index in range(len(prompts))
         ]  # fmt: skip
 
     def stream(self, prompt: Prompt, options: GenerateOptions | None = None) -> Iterator[TextChunk]:
@@ -98,7 +98,7 @@ class Generator:
         It returns when all have ended, or soon after `is_cancelled` is true. Several threads may call the function.
         """
         ids = [self.encode(prompt) for prompt in prompts]
-        check_prompts(self.config, ids)
+        self.check(ids)
         engine = self._engine(options.sampling)
         writing = WritingOptions(self.ends, options.max_tokens, options.n, options.likeliest, options.sampling)
         texts = {
@@ -150,6 +150,15 @@ class Generator:
                 "import a checkpoint that has tokenizer.json",
             )
         return self.tokenizer.encode(render_chat(self.file.prompt_format, cast("Sequence[Message]", prompt)))
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """Return the text of each token of a prompt; that of a special token is empty."""
+        detokenizer = Detokenizer(self.tokenizer, ())
+        return [detokenizer.add(token) for token in ids]
+
+    def check(self, prompts: Sequence[Sequence[int]]) -> None:
+        """Raise RequestError for token ids that the model cannot continue."""
+        check_prompts(self.config, prompts)
 
     def close(self) -> None:
         """Free the memory. The generator may not be used afterwards."""
@@ -220,10 +229,3 @@ def _runs_in_ctranslate2(file: ModelFile) -> bool:
     except RequestError:
         return False
     return True
-
-
-def _joined(chunks: Sequence[TextChunk]) -> Continuation:
-    last = chunks[-1]
-    assert last.finish is not None
-    tokens = tuple(token for chunk in chunks for token in chunk.tokens)
-    return Continuation("".join(chunk.text for chunk in chunks), last.finish, tokens, last.stop)

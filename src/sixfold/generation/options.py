@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -84,6 +85,13 @@ class Continuation:
     finish: Finish
     tokens: tuple[TextToken, ...] = field(default=(), repr=False)
     stop: str | None = None  # the stop string that ended the text
+
+    @classmethod
+    def of(cls, chunks: Sequence[TextChunk]) -> Continuation:
+        """Return the text that chunks make up. Without a last one it ends as at a limit."""
+        last = chunks[-1] if chunks else TextChunk("")
+        tokens = tuple(token for chunk in chunks for token in chunk.tokens)
+        return cls("".join(chunk.text for chunk in chunks), last.finish or "length", tokens, last.stop)
 
     @property
     def logprob(self) -> float:

@@ -119,9 +119,13 @@ class Admission:
 
         One sentence has been paid for when the request was admitted.
         """
+        self.charge_requests(request, int(seconds / SENTENCE_SECONDS))
+
+    def charge_requests(self, request: Request, count: int) -> None:
+        """Charge an admitted request as much as so many requests cost."""
         key = request.scope["state"]["api_key"]
         per_minute = None if key is None else key.requests_per_minute
-        self.limits.charge(client_name(request), int(seconds / SENTENCE_SECONDS), per_minute)
+        self.limits.charge(client_name(request), count, per_minute)
 
     def admit_document(self, request: Request, size: int) -> None:
         """Raise HttpError if a document has more characters than a text may have.

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp
 
 from sixfold import __version__
 from sixfold.errors import ModelFileError, SixfoldError
+from sixfold.serving.addresses import route_path
 from sixfold.serving.admission import Admission, RateLimits
 from sixfold.serving.api import api_router
 from sixfold.serving.api_keys import ApiKeys
@@ -23,14 +24,17 @@ from sixfold.serving.authorization import Authorization
 from sixfold.serving.docs_page import docs_page
 from sixfold.serving.downloads import Downloads
 from sixfold.serving.explorer_routes import explorer_router
+from sixfold.serving.generate_routes import generate_router
 from sixfold.serving.libretranslate import libretranslate_router
 from sixfold.serving.metrics import Metrics
 from sixfold.serving.middleware import Log, RequestMiddleware, log_line
 from sixfold.serving.models import ReloadingModels
+from sixfold.serving.openai_routes import openai_router
 from sixfold.serving.options import ServeOptions
-from sixfold.serving.responses import CHANGED_MODEL, HttpError, JsonResponse
+from sixfold.serving.responses import CHANGED_MODEL, HttpError, JsonResponse, is_openai
 from sixfold.serving.service import Service
 from sixfold.serving.static_files import static_router
+from sixfold.serving.writing import WritingService
 
 EXPOSED_HEADERS = ["Content-Disposition", "Retry-After", "X-Request-Id"]  # that pages of other origins may read
 
@@ -43,12 +47,15 @@ def make_app(options: ServeOptions, models: ReloadingModels, log: Log = log_line
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         service = Service(models, options, metrics)
+        writing = WritingService(models, options, metrics)
         limits = RateLimits(options.requests_per_minute, options.concurrent)
         admission = Admission(service, options, limits, needs_key=keys is not None)
-        add_server_routes(app, admission, metrics)
+        add_server_routes(app, admission, writing, metrics)
         app.include_router(api_router(admission))
         app.include_router(libretranslate_router(admission, Downloads()))
         app.include_router(explorer_router(admission))
+        app.include_router(generate_router(admission, writing))
+        app.include_router(openai_router(admission, writing))
         app.include_router(static_router())
         refreshers: dict[str, Callable[[], str | None]] = {"model": models.refresh}
         if keys is not None:
@@ -57,12 +64,13 @@ def make_app(options: ServeOptions, models: ReloadingModels, log: Log = log_line
             asyncio.create_task(refresh_repeatedly(refresh, options.reload, log, event))
             for event, refresh in refreshers.items()
         ]
-        log({"event": "ready", "directions": models.directions})
+        log({"event": "ready", "directions": models.directions, "writing": models.generator_names})
         yield
         for task in reloading:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
+        writing.close()
         await service.close()
         log({"event": "stopped"})
 
@@ -80,12 +88,12 @@ def make_app(options: ServeOptions, models: ReloadingModels, log: Log = log_line
     return wrapped
 
 
-def add_server_routes(app: FastAPI, admission: Admission, metrics: Metrics) -> None:
+def add_server_routes(app: FastAPI, admission: Admission, writing: WritingService, metrics: Metrics) -> None:
     """Add the routes about the server itself: /metrics, /ready, and its interface at /docs, /openapi.json and /spec."""
 
     @app.get("/metrics", include_in_schema=False)
     async def show_metrics() -> Response:
-        metrics.gauges = admission.service.gauges()
+        metrics.gauges = admission.service.gauges() | writing.gauges()
         return PlainTextResponse(metrics.text(), media_type="text/plain; version=0.0.4")
 
     @app.get("/ready", include_in_schema=False)
@@ -108,30 +116,31 @@ def add_server_routes(app: FastAPI, admission: Admission, metrics: Metrics) -> N
 def add_error_handlers(app: FastAPI) -> None:
     """Turn every exception into a JSON response of the same shape."""
 
-    async def http_error(_: Request, error: HttpError) -> Response:
-        return error.response()
+    async def http_error(request: Request, error: HttpError) -> Response:
+        return error.response(route_path(request.scope))
 
-    async def user_mistake(_: Request, error: SixfoldError) -> Response:
-        return HttpError(400, str(error), error.hint).response()
+    async def user_mistake(request: Request, error: SixfoldError) -> Response:
+        return await http_error(request, HttpError(400, str(error), error.hint))
 
-    async def unreadable_model(_: Request, __: ModelFileError) -> Response:
+    async def unreadable_model(request: Request, _: ModelFileError) -> Response:
         # This is not the client's mistake, and the client need not know the file name. The log has it.
-        return HttpError(503, CHANGED_MODEL, retry_after=5).response()
+        return await http_error(request, HttpError(503, CHANGED_MODEL, retry_after=5))
 
-    async def invalid_field(_: Request, error: RequestValidationError) -> Response:
+    async def invalid_field(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"][1:]) or "body"
-        return HttpError(422, f"{field}: {first['msg']}").response()
+        status = 400 if is_openai(route_path(request.scope)) else 422
+        return await http_error(request, HttpError(status, f"{field}: {first['msg']}"))
 
-    async def framework_error(_: Request, error: HTTPException) -> Response:
-        response = HttpError(error.status_code, str(error.detail)).response()
+    async def framework_error(request: Request, error: HTTPException) -> Response:
+        response = await http_error(request, HttpError(error.status_code, str(error.detail)))
         response.headers.update(error.headers or {})
         if response.headers.get("allow") == "GET":
             response.headers["allow"] = "GET, HEAD"
         return response
 
-    async def server_bug(_: Request, __: Exception) -> Response:
-        return HttpError(500, "The server encountered an internal error").response()
+    async def server_bug(request: Request, _: Exception) -> Response:
+        return await http_error(request, HttpError(500, "The server encountered an internal error"))
 
     handlers: dict[type[Exception], Callable[..., Awaitable[Response]]] = {
         HttpError: http_error, SixfoldError: user_mistake, ModelFileError: unreadable_model,

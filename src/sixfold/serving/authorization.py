@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sixfold.serving.addresses import route_path
 from sixfold.serving.api_keys import ApiKey, ApiKeys
 from sixfold.serving.fields import query_fields, read_fields
-from sixfold.serving.responses import HttpError
+from sixfold.serving.responses import HttpError, is_openai
 
 # LibreTranslate asks for no key here either: a page or an app reads these before its user has entered one.
 PUBLIC_PATHS = frozenset(
@@ -56,11 +56,12 @@ class Authorization:
                 return {"type": "http.request", "body": body, "more_body": False}
 
             receive = receive_again
+        expects_openai = is_openai(route_path(request.scope))
         if not key or not isinstance(key, str):
-            raise HttpError(400, "Please contact the server operator to get an API key")
+            raise HttpError(401 if expects_openai else 400, "Please contact the server operator to get an API key")
         owner = keys.find(key)
         if owner is None:
-            raise HttpError(403, "Invalid API key")
+            raise HttpError(401 if expects_openai else 403, "Invalid API key")
         return owner, receive
 
 

@@ -18,6 +18,7 @@ from sixfold.translation.hops import end_route
 from sixfold.translation.request import TranslationRequest
 
 EVENT_SECONDS = 0.1  # between two events about the progress of a document
+STREAM_HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 KEEP_ALIVE_SECONDS = 15.0  # of silence, after which a comment is sent
 
 
@@ -28,9 +29,8 @@ def event(kind: str, values: dict[str, Any]) -> bytes:
 
 def event_response(events: AsyncGenerator[bytes]) -> StreamingResponse:
     """Return a response that streams events; proxies are asked to pass them on at once."""
-    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
     body = with_keep_alive(with_error_event(events))
-    return StreamingResponse(body, headers=headers, media_type="text/event-stream")
+    return StreamingResponse(body, headers=STREAM_HEADERS, media_type="text/event-stream")
 
 
 async def with_error_event(events: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:

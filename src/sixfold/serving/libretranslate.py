@@ -72,7 +72,8 @@ class LibreTranslateRoutes:
 
     async def settings(self) -> Response:
         """Return the settings that a web page or an app needs."""
-        target = self._service.models.directions[0][1]
+        directions = self._service.models.directions
+        target = directions[0][1] if directions else "en"
         return JsonResponse({
             "apiKeys": self._admission.needs_key, "charLimit": self._options.max_characters,
             "filesTranslation": True, "frontendTimeout": 500, "keyRequired": self._admission.needs_key,

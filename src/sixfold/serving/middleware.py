@@ -35,7 +35,7 @@ UPLOAD_PATHS = (
     "/api/v1/translate_file/stream",
 )  # take bodies of up to `max_file` bytes instead of `max_body`
 # Streams have no deadline. The other routes below see to theirs themselves: they keep or return what is done by then.
-ROUTES_WITH_OWN_DEADLINE = re.compile(r"/translate|/translate_file|/api/v1/.*")
+ROUTES_WITH_OWN_DEADLINE = re.compile(r"/translate|/translate_file|/api/v1/.*|/v1/.*")
 UNCOUNTED_BYTES = 16_384  # of each body, so that small requests are answered while large ones wait for memory
 
 Log = Callable[[dict[str, Any]], None]
@@ -116,7 +116,7 @@ class RequestMiddleware:
             await self._run(scope, body, receive, send_with_headers)
         except HttpError as error:
             if not status:
-                await error.response()(scope, receive, send_with_headers)
+                await error.response(route_path(scope))(scope, receive, send_with_headers)
         except ClientDisconnected:
             status = status or 499
         except Exception as error:  # a bug of the server; the client has got status 500

@@ -8,11 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from sixfold.engines.memory import file_memory, writing_memory
+from sixfold.engines.pool import ModelPool, Pooled
 from sixfold.errors import RequestError, SixfoldError
 from sixfold.explorer.explore import Explorer
+from sixfold.generation.generator import Generator
 from sixfold.interop.as_is import is_as_is
 from sixfold.translation.cancellation import Cancelled
-from sixfold.translation.loading import MODEL_SUFFIX
+from sixfold.translation.loading import MODEL_SUFFIX, reader_of
 from sixfold.translation.translator import Translator
 
 FileStamps = tuple[tuple[int, int, int], ...]  # inode, size and modification time in nanoseconds of each file
@@ -25,11 +28,20 @@ class LoadedModels:
     """
 
     def __init__(self, paths: Sequence[Path], threads: int | None, memory: int | None = None) -> None:
-        self.translator = Translator(list(paths), "cpu", threads, memory=memory)
+        pool = None if memory is None else ModelPool(memory)
+        writing = [path for path in paths if writes_texts(path)]
+        translating = tuple(path for path in paths if path not in writing)
+        self.translator = Translator(translating, "cpu", threads, memory=pool)
         self.explorer = Explorer(self.translator)
+        self.generators: dict[str, ServedGenerator] = {}  # by the name that requests give
+        for path in writing:
+            generator = ServedGenerator(path, threads, pool)
+            self.generators.setdefault(generator.name, generator)
+        files = dict(zip(translating, self.translator.files, strict=True))
+        files |= {each.path: each.file for each in self.generators.values()}
         self.cards: list[dict[str, Any]] = [
             {"name": file.name, "checksum": file.checksum, "bytes": size_of(path), "card": file.card}
-            for path, file in zip(paths, self.translator.files, strict=True)
+            for path, file in files.items()
         ]
         self.users = 0
         self.is_replaced = False
@@ -37,6 +49,47 @@ class LoadedModels:
     def close(self) -> None:
         self.explorer.close()
         self.translator.close()
+        for generator in self.generators.values():
+            generator.close()
+
+
+class ServedGenerator:
+    """A decoder-only model of a server. One of a pool is opened when it is first used, and closed for others."""
+
+    def __init__(self, path: Path, threads: int | None, pool: ModelPool | None) -> None:
+        self.path = path
+        reader = reader_of(path)
+        file = reader()
+        self.name = path.parent.name if path.stem == "model" else path.stem
+        self._opened: Generator | None = None
+        self._pooled: Pooled[Generator] | None = None
+        if pool is None:
+            self.file, self._opened = file, Generator(file, "cpu", threads)
+        else:
+            self.file = file.header()
+            size = file_memory(file) + writing_memory(file)
+            self._pooled = Pooled(pool, size, lambda: Generator(reader(), "cpu", threads))
+
+    @contextmanager
+    def use(self) -> Iterator[Generator]:
+        """Yield the generator; it stays open until the context ends."""
+        if self._pooled is None:
+            assert self._opened is not None
+            yield self._opened
+        else:
+            with self._pooled.pool.use(self._pooled) as opened:
+                yield opened
+
+    def close(self) -> None:
+        """Free the memory."""
+        for each in (self._opened, self._pooled):
+            if each is not None:
+                each.close()
+
+
+def writes_texts(path: Path) -> bool:
+    """Return whether a model is decoder-only; the others translate."""
+    return not is_as_is(path) and reader_of(path)().config.model.kind == "decoder"
 
 
 class ReloadingModels:
@@ -94,6 +147,10 @@ class ReloadingModels:
     @property
     def directions(self) -> list[tuple[str, str]]:
         return self._loaded.translator.directions
+
+    @property
+    def generator_names(self) -> list[str]:
+        return list(self._loaded.generators)
 
     @property
     def cards(self) -> list[dict[str, Any]]:

@@ -10,10 +10,26 @@ from starlette.responses import JSONResponse, Response
 CHANGED_MODEL = "the model's file was changed while it was in use"
 
 
+# Types of errors that OpenAI's clients know; for other statuses, the request or the server is at fault.
+ERROR_TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
+
+
+def is_openai(path: str) -> bool:
+    """Return whether a path belongs to OpenAI's interface."""
+    return path.startswith("/v1/")
+
+
+def openai_error(status: int, message: str, hint: str | None) -> dict[str, Any]:
+    """Return the body of an error as OpenAI's clients expect it."""
+    kind = ERROR_TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
+    text = f"{message}; {hint}" if hint else message
+    return {"error": {"message": text, "type": kind, "param": None, "code": None}}
+
+
 class HttpError(Exception):
     """Raised to answer a request with an error: a status, a message, and perhaps a hint and when to try again.
 
-    The body has the same shape as LibreTranslate's errors: {"error": "…"}.
+    The body has the same shape as LibreTranslate's errors: {"error": "…"}; below /v1/ it has that of OpenAI's.
     """
 
     def __init__(self, status: int, message: str, hint: str | None = None, retry_after: int | None = None) -> None:
@@ -21,9 +37,12 @@ class HttpError(Exception):
         super().__init__(message)
         self.status, self.message, self.hint, self.retry_after = status, message, hint, retry_after
 
-    def response(self) -> Response:
-        content = {"error": self.message} | ({"hint": self.hint} if self.hint else {})
+    def response(self, path: str = "") -> Response:
+        """Return the response to a request for this path."""
         headers = {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}
+        if is_openai(path):
+            return JsonResponse(openai_error(self.status, self.message, self.hint), self.status, headers)
+        content = {"error": self.message} | ({"hint": self.hint} if self.hint else {})
         return JsonResponse(content, self.status, headers)
 
 

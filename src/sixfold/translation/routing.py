@@ -6,7 +6,7 @@ The command line, Python, the server's own interface and LibreTranslate's routes
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -247,7 +247,9 @@ def _readable(pairs: tuple[Languages, ...], source: str | None, target: str | No
     return list(dict.fromkeys(found))
 
 
-def _unknown(pairs: Iterable[Languages], source: str | None, target: str | None) -> RequestError:
+def _unknown(pairs: Collection[Languages], source: str | None, target: str | None) -> RequestError:
+    if not pairs:
+        return RequestError("no model that translates is open", "name one with --model")
     named = " ".join(f"{side} {code}" for side, code in (("from", source), ("to", target)) if code)
     return RequestError(
         f"direction: expected one of {direction_names(pairs)}; got {named}", "name these languages, or another model"

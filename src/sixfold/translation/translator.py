@@ -67,28 +67,29 @@ class Translator:
         threads: int | None = None,
         compute: Compute = "int8",
         shortlist: bool = True,
-        memory: int | None = None,
+        memory: int | ModelPool | None = None,
     ) -> None:
-        """Load the models, or those of the package if `model` is None.
+        """Load the models, or those of the package if `model` is None. An empty tuple loads none: then all is refused.
 
         `threads`: sentences that a CPU decodes at once; None: as many as it has cores. `compute`: int8 becomes float16
         on a GPU. Without `shortlist`, a CPU computes the probabilities of the whole vocabulary for every token.
 
         With `memory`, each model is opened when it is first used, and the least recently used ones are closed as soon
-        as all open models take more bytes than that.
+        as all open models take more bytes than that. A pool is shared with those who have it too.
         """
         check_threads(threads)
         self._device = choose_device(device)
         self._directions: dict[tuple[str, str], Direction] = {}
         self._duplicates: list[Direction] = []  # directions that an earlier model has already
         self._engines: list[Engine] = []
+        self._is_open = True
         self.files: list[ModelFile] = []
-        self._pool = None if memory is None else ModelPool(memory)
+        self._pool = ModelPool(memory) if isinstance(memory, int) else memory
 
         def start(file: ModelFile) -> Engine:
             return open_engine(file, self._device, threads, compute, shortlist)
 
-        for each in model_sources(model):
+        for each in () if model == () else model_sources(model):
             if self._pool is None:
                 file = load(each)
                 self._add(each, file, start(file), None)
@@ -371,6 +372,7 @@ class Translator:
 
     def close(self) -> None:
         """Release the models and their memory; the translator cannot be used afterwards."""
+        self._is_open = False
         self._directions.clear()
         self._duplicates.clear()
         while self._engines:
@@ -380,7 +382,7 @@ class Translator:
 
     def __repr__(self) -> str:
         """Return the directions, models and device of an open translator, or that it is closed."""
-        if not self._engines:
+        if not self._is_open:
             return "<Translator, closed>"
         models = dict.fromkeys(direction.header.name for direction in self._all_directions())
         return f"<Translator {direction_names(self._directions)} with {', '.join(models)} on {self._device}>"
@@ -397,7 +399,7 @@ class Translator:
         return [*self._directions.values(), *self._duplicates]
 
     def _check_open(self) -> None:
-        if not self._engines:
+        if not self._is_open:
             raise RequestError("translator: expected an open one; this one is closed", "open another")
 
     def _assemble_unsplit(

@@ -1,0 +1,155 @@
+"""Texts that the decoder-only models of a server write: whose turn it is, and chunks while they are written."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sixfold.generation.generator import Generator, Prompt
+from sixfold.generation.options import Continuation, GenerateOptions, TextChunk
+from sixfold.serving.metrics import Metrics
+from sixfold.serving.models import ReloadingModels, ServedGenerator
+from sixfold.serving.options import ServeOptions
+from sixfold.serving.responses import HttpError
+from sixfold.serving.turnstile import Turnstile
+
+MAX_WRITING = 16  # requests whose texts are written at the same time
+MAX_WAITING = 256  # that wait for these
+Result = TypeVar("Result")
+
+
+@dataclass
+class WritingJob:
+    """What a request asks for: token ids of prompts for a model, and the options of their texts."""
+
+    name: str
+    prompts: list[list[int]]
+    options: GenerateOptions
+    client: str
+
+    @property
+    def prompt_tokens(self) -> int:
+        return sum(map(len, self.prompts))
+
+
+class WritingService:
+    """Writes texts for requests. It must be created inside the event loop that uses it.
+
+    Each request has a thread. Texts of several requests share the steps of the engine, and may join at any time.
+    """
+
+    def __init__(self, models: ReloadingModels, options: ServeOptions, metrics: Metrics) -> None:
+        self._models, self._options, self._metrics = models, options, metrics
+        self.turnstile = Turnstile(MAX_WRITING, MAX_WAITING)
+        self._threads = ThreadPoolExecutor(MAX_WRITING, thread_name_prefix="writing")
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the models that write texts."""
+        return self._models.generator_names
+
+    async def encode(
+        self, name: str | None, prompts: Sequence[Prompt], options: GenerateOptions, client: str
+    ) -> WritingJob:
+        """Return the job of a request. RequestError or HttpError is raised for what cannot be continued."""
+        with self._models.borrow() as loaded:
+            generator = self._choose(loaded.generators, name)
+
+            def encode(opened: Generator) -> list[list[int]]:
+                ids = [opened.encode(prompt) for prompt in prompts]
+                opened.check(ids)
+                return ids
+
+            ids = await self._in_thread(generator, encode)
+            return WritingJob(generator.name, ids, options, client)
+
+    def _choose(self, generators: dict[str, ServedGenerator], name: str | None) -> ServedGenerator:
+        if not generators:
+            raise HttpError(
+                404, "this server has no model that writes texts", "start it with --model and a decoder-only model"
+            )
+        if name is None:
+            return next(iter(generators.values()))
+        if name not in generators:
+            raise HttpError(404, f"model: expected one of {', '.join(generators)}; got {name!r:.60}")
+        return generators[name]
+
+    async def pieces(self, job: WritingJob) -> list[list[str]]:
+        """Return the texts of the tokens of each prompt."""
+        with self._models.borrow() as loaded:
+            generator = self._choose(loaded.generators, job.name)
+            return await self._in_thread(generator, lambda opened: [opened.pieces(ids) for ids in job.prompts])
+
+    async def write(self, job: WritingJob) -> AsyncGenerator[TextChunk]:
+        """Yield the chunks of all texts of a job. If the caller stops, the writing ends."""
+        loop = asyncio.get_running_loop()
+        chunks: asyncio.Queue[TextChunk | None] = asyncio.Queue()
+        is_cancelled = threading.Event()
+
+        def put(chunk: TextChunk | None) -> None:
+            loop.call_soon_threadsafe(chunks.put_nowait, chunk)
+
+        def write(generator: Generator) -> None:
+            try:
+                generator.write(job.prompts, job.options, put, is_cancelled.is_set)
+            finally:
+                put(None)
+
+        with self._models.borrow() as loaded:
+            generator = self._choose(loaded.generators, job.name)
+            async with self.turnstile.enter(job.client):
+                work = asyncio.ensure_future(self._in_thread(generator, write))
+                try:
+                    while (chunk := await chunks.get()) is not None:
+                        self._metrics.counts["written_tokens"] += len(chunk.tokens)
+                        yield chunk
+                    await work
+                finally:
+                    is_cancelled.set()
+                    await asyncio.gather(work, return_exceptions=True)
+
+    async def write_whole(self, job: WritingJob) -> tuple[list[list[Continuation]], bool]:
+        """Return the texts for each prompt, and whether they are complete: at the deadline they are what is written.
+
+        HttpError 503 is raised if nothing is written by then.
+        """
+        collected: dict[tuple[int, int], list[TextChunk]] = {
+            (prompt, sample): [] for prompt in range(len(job.prompts)) for sample in range(job.options.n)
+        }
+        is_complete = True
+        try:
+            async with asyncio.timeout(self._options.deadline), aclosing(self.write(job)) as chunks:
+                async for chunk in chunks:
+                    collected[chunk.prompt, chunk.sample].append(chunk)
+        except TimeoutError:
+            self._metrics.counts["deadlines"] += 1
+            if not any(collected.values()):
+                raise HttpError(503, "the server is busy", "try again in a moment", retry_after=2) from None
+            is_complete = False
+        texts = [
+            [Continuation.of(collected[prompt, sample]) for sample in range(job.options.n)]
+            for prompt in range(len(job.prompts))
+        ]
+        return texts, is_complete
+
+    async def _in_thread(self, generator: ServedGenerator, work: Callable[[Generator], Result]) -> Result:
+        """Run a function of a generator, which is opened if it is not, in a thread."""
+
+        def run() -> Result:
+            with generator.use() as opened:
+                return work(opened)
+
+        return await asyncio.get_running_loop().run_in_executor(self._threads, run)
+
+    def gauges(self) -> dict[str, float]:
+        """Return the current values of the gauges for /metrics."""
+        return {"writing_requests": self.turnstile.inside, "writing_requests_waiting": self.turnstile.waiting}
+
+    def close(self) -> None:
+        """Wait for the texts that are being written."""
+        self._threads.shutdown()
