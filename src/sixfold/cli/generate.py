@@ -85,6 +85,13 @@ def generate(
     ] = False,
     logprobs: Annotated[int, typer.Option(help="With --json, also list this many likeliest tokens in each place.")] = 0,
     stream: Annotated[bool, typer.Option("--stream", help="Print the text while it is written.")] = False,
+    draft: Annotated[
+        Path | None,
+        typer.Option(
+            help="Let this smaller model guess tokens, so that several are read at once. It needs the same tokeniser. "
+            "The text stays the same. Needs torch."
+        ),
+    ] = None,
     device: Annotated[
         str, typer.Option(help="Run on auto, cpu or cuda. auto: on a GPU if there is one that torch can use.")
     ] = "auto",
@@ -122,7 +129,7 @@ def generate(
     is_typed = prompt is None and sys.stdin is not None and sys.stdin.isatty()
     shows = stream or (not as_json and options.n == 1 and (is_typed or sys.stdout.isatty()))
     output = Output(as_json, shows, chat, system)
-    with Generator(model, device, compute=cast("Compute | None", compute)) as generator:
+    with Generator(model, device, compute=cast("Compute | None", compute), draft=draft) as generator:
         if is_typed:
             run_prompt(generator, options, output)
         else:

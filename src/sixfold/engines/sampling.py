@@ -19,9 +19,10 @@ from torch import Tensor
 from sixfold.config import ModelConfig
 from sixfold.decoding.constraints import penalise
 from sixfold.decoding.sampling import distribution, draw
+from sixfold.engines.draft import GUESSES, Draft
 from sixfold.engines.engine import Ids, check_sources, check_targets
 from sixfold.engines.slots import Slots
-from sixfold.engines.writing import OnToken, WritingOptions, WrittenToken, check_prompts, never_cancelled
+from sixfold.engines.writing import OnToken, WritingOptions, WrittenToken, check_draft, check_prompts, never_cancelled
 from sixfold.model.transformer import DecoderOnly, load_model
 from sixfold.modelfile import ModelFile
 
@@ -69,11 +70,20 @@ class LiveText:
         return ends or token in self.call.options.ends or len(self.ids) - self.prompt_length >= self.limit
 
 
+def load_decoder(file: ModelFile, device: str) -> DecoderOnly:
+    """Return a decoder-only model in torch, in float32."""
+    check_prompts(file.config.model, ())
+    model = load_model(file.config.model, file.weights())
+    assert isinstance(model, DecoderOnly)
+    return model.to(device)
+
+
 class SamplingEngine:
     """An engine that writes with a model in torch, in float32. Calls may come from several threads at once."""
 
-    def __init__(self, model: DecoderOnly, config: ModelConfig) -> None:
-        self.model, self.config = model.eval(), config
+    def __init__(self, model: DecoderOnly, config: ModelConfig, draft: Draft | None = None) -> None:
+        """A `draft` guesses tokens for a text that is written alone."""
+        self.model, self.config, self.draft = model.eval(), config, draft
         self.device = next(model.parameters()).device
         self._slots = Slots(self.model, config)
         self._texts: list[LiveText] = []  # in the order of their slots
@@ -83,13 +93,14 @@ class SamplingEngine:
         self._is_stepping = False  # whether a thread is in `_advance`
 
     @classmethod
-    def load(cls, file: ModelFile, device: str = "cpu") -> SamplingEngine:
-        """Load a decoder-only model from its file."""
-        config = file.config.model
-        check_prompts(config, ())
-        model = load_model(config, file.weights())
-        assert isinstance(model, DecoderOnly)
-        return cls(model.to(device), config)
+    def load(cls, file: ModelFile, device: str = "cpu", draft: ModelFile | None = None) -> SamplingEngine:
+        """Load a decoder-only model from its file, and perhaps a smaller one that guesses for it."""
+        if draft is None:
+            return cls(load_decoder(file, device), file.config.model)
+        check_draft(file, draft)
+        return cls(
+            load_decoder(file, device), file.config.model, Draft(load_decoder(draft, device), draft.config.model)
+        )
 
     def write(
         self, prompts: Sequence[Ids], options: WritingOptions, on_token: OnToken,
@@ -205,9 +216,25 @@ class SamplingEngine:
             self._take(logits, [slot])
 
     def _step(self) -> None:
-        """Write one token of each live text."""
+        """Write one token of each live text, or several of one alone that a draft has guessed."""
+        if self.draft is not None and len(self._texts) == 1:
+            self._step_with_draft(self._texts[0], self.draft)
+            return
         last = torch.tensor([text.ids[-1] for text in self._texts], device=self.device)
         self._take(self._slots.step(len(last), last), range(len(self._texts)))
+
+    def _step_with_draft(self, text: LiveText, draft: Draft) -> None:
+        """Read the last token of a text and guesses of the next ones. Take tokens as long as the guesses are right."""
+        remaining = text.prompt_length + text.limit - len(text.ids)
+        guesses = draft.guess(text.ids, min(GUESSES, remaining - 1))
+        logits = self._slots.feed(0, [text.ids[-1], *guesses], count=1 + len(guesses))
+        for index in range(1 + len(guesses)):
+            self._take(logits[index : index + 1], [0])
+            if self._texts != [text] or text.call.is_over:
+                return
+            if text.ids[-1] not in guesses[index : index + 1]:
+                break
+        self._slots.cut(0, len(text.ids) - 1)
 
     def _take(self, logits: Float[Tensor, "rows vocab"], slots: Sequence[int]) -> None:
         """Take the next token of the texts in these slots from its logits. Texts that end leave their slots."""

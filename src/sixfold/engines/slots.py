@@ -57,7 +57,7 @@ class Slots:
         self.tokens: list[list[int]] = []
         self._last_use: list[int] = []  # a growing number for each slot
         self._uses = 0
-        self._capacity = 0
+        self.capacity = 0
         self.layers = [SlotLayer(*self._zeros(0, 0)) for _ in model.decoder.layers]
 
     @property
@@ -67,7 +67,7 @@ class Slots:
 
     def has_room(self, length: int) -> bool:
         """Return whether one more text may become live that will have at most `length` positions."""
-        capacity = max(self._capacity, length) if self.live else length
+        capacity = max(self.capacity, length) if self.live else length
         fits = (self.live + 1) * capacity * self.position_bytes <= CACHE_BYTES
         return self.live == 0 or (self.live < MAX_SLOTS and fits)
 
@@ -79,7 +79,7 @@ class Slots:
         """
         self._make_room(length)
         shared, origin = max(
-            ((_common_length(tokens, prompt[:-1]), slot) for slot, tokens in enumerate(self.tokens)), default=(0, -1)
+            ((common_length(tokens, prompt[:-1]), slot) for slot, tokens in enumerate(self.tokens)), default=(0, -1)
         )
         slot = min(range(self.live, len(self.tokens)), key=lambda free: self._last_use[free])
         if shared and slot != origin:
@@ -159,19 +159,19 @@ class Slots:
 
     def _make_room(self, length: int) -> None:
         """Allocate memory, so that there is a free slot, and that slots have at least `length` positions."""
-        is_too_large = not self.live and 4 * length < self._capacity  # for one long text, which has ended
-        capacity = length if is_too_large else max(length, self._capacity)
+        is_too_large = not self.live and 4 * length < self.capacity  # for one long text, which has ended
+        capacity = length if is_too_large else max(length, self.capacity)
         capacity = max(length, min(self.config.max_length, -(-capacity // CAPACITY_STEP) * CAPACITY_STEP))
         most = CACHE_BYTES // (capacity * self.position_bytes)
         slots = max(self.live + 1, min(most, MAX_SLOTS, self.live + 1 + FREE_SLOTS))
-        if capacity != self._capacity or slots > len(self.tokens):
+        if capacity != self.capacity or slots > len(self.tokens):
             self._allocate(max(slots, min(most, len(self.tokens))), capacity)
 
     def _allocate(self, slots: int, capacity: int) -> None:
         """Change the number of slots and their capacity. If some have to go, they are the least recently used."""
         free = sorted(range(self.live, len(self.tokens)), key=lambda slot: -self._last_use[slot])
         kept = [*range(self.live), *free][:slots]
-        length = min(capacity, self._capacity)
+        length = min(capacity, self.capacity)
         for layer in self.layers:
             key, value = self._zeros(slots, capacity)
             key[: len(kept), :, :length] = layer.key[kept, :, :length]
@@ -180,10 +180,10 @@ class Slots:
         added = slots - len(kept)
         self.tokens = [self.tokens[slot][:capacity] for slot in kept] + [[] for _ in range(added)]
         self._last_use = [self._last_use[slot] for slot in kept] + [0] * added
-        self._capacity = capacity
+        self.capacity = capacity
 
 
-def _common_length(first: Sequence[int], second: Sequence[int]) -> int:
+def common_length(first: Sequence[int], second: Sequence[int]) -> int:
     """Return how many tokens at the beginning of two texts are the same."""
     pairs = zip(first, second, strict=False)
     return next((index for index, (one, other) in enumerate(pairs) if one != other), min(len(first), len(second)))

@@ -10,6 +10,7 @@ from sixfold.config import ModelConfig
 from sixfold.decoding.options import GREEDY, SamplingOptions
 from sixfold.engines.engine import Ids, check_sources
 from sixfold.errors import RequestError
+from sixfold.modelfile import ModelFile
 
 
 @dataclass(frozen=True)
@@ -94,3 +95,16 @@ def check_prompts(config: ModelConfig, prompts: Sequence[Ids]) -> None:
                 "shorten the prompt",
             )
     check_sources(config, prompts)
+
+
+def check_draft(file: ModelFile, draft: ModelFile) -> None:
+    """Raise RequestError unless a model can guess for another: both write texts with the same tokeniser."""
+    if draft.config.model.kind != "decoder":
+        raise RequestError(f"draft: expected a decoder-only model; got model.kind = {draft.config.model.kind!r}")
+    sizes = (file.config.model.vocab, draft.config.model.vocab)
+    tokenizers = [each.tokenizer.to_json() if each.tokenizer is not None else "" for each in (file, draft)]
+    if sizes[0] != sizes[1] or tokenizers[0] != tokenizers[1]:
+        raise RequestError(
+            f"draft: expected a model with the tokeniser of {file.name}; that of {draft.name} is another",
+            "take a smaller model of the same family",
+        )

@@ -22,6 +22,7 @@ from sixfold.engines.writing import (
     WritingEngine,
     WritingOptions,
     WrittenToken,
+    check_draft,
     check_prompts,
     never_cancelled,
 )
@@ -46,11 +47,13 @@ class Generator:
 
     def __init__(
         self, model: Path | str | ModelFile, device: str = "auto", threads: int | None = None,
-        compute: Compute | None = None,
+        compute: Compute | None = None, draft: Path | str | ModelFile | None = None,
     ) -> None:  # fmt: skip
         """`threads` batches of prompts are continued at once by CTranslate2; None means one for each core.
 
-        `compute` is the type of its numbers; None: int8 if the model is stored so, else float32.
+        `compute` is the type of its numbers; None: int8 if the model is stored so, else float32. With `draft`, a
+        smaller model with the same tokeniser, everything is written by torch: the draft guesses tokens, of which the
+        model reads several in one step. The texts stay the same.
         """
         check_threads(threads)
         self.file = model if isinstance(model, ModelFile) else modelfile.load(find_model(model))
@@ -65,6 +68,9 @@ class Generator:
         self.ends = (self.config.eos,) if layout is None else layout.ends
         self.device, self.threads = choose_device(device), threads
         self.compute: Compute = compute or ("int8" if self.file.storage == "int8" else "float32")
+        self._draft = draft if draft is None or isinstance(draft, ModelFile) else modelfile.load(find_model(draft))
+        if self._draft is not None:
+            check_draft(self.file, self._draft)
         self._lock = threading.Lock()
         self._engines: dict[str, WritingEngine] = {}
 
@@ -200,7 +206,8 @@ class Generator:
 
     def _engine(self, sampling: SamplingOptions | None) -> WritingEngine:
         """Return the engine that can do this, opened if it is not; None stands for scoring."""
-        is_cpu = self.device == "cpu" and (sampling is None or sampling.is_greedy) and _runs_in_ctranslate2(self.file)
+        is_likeliest = sampling is None or (sampling.is_greedy and self._draft is None)
+        is_cpu = self.device == "cpu" and is_likeliest and _runs_in_ctranslate2(self.file)
         name = "ctranslate2" if is_cpu else "torch"
         with self._lock:
             if name not in self._engines:
@@ -217,10 +224,10 @@ class Generator:
             if error.name != "torch":
                 raise
             raise RequestError(
-                "sampling: drawing tokens and the repetition penalty need torch, which is not installed",
+                "sampling: drawing tokens, the repetition penalty and drafts need torch, which is not installed",
                 "pip install 'sixfold[torch]', or take the likeliest tokens: temperature 0",
             ) from None
-        return SamplingEngine.load(self.file, self.device)
+        return SamplingEngine.load(self.file, self.device, self._draft)
 
 
 def _runs_in_ctranslate2(file: ModelFile) -> bool:
