@@ -1,5 +1,6 @@
 """A generator against `transformers`: the same weights, tokenisers and prompts."""
 
+import math
 import threading
 from dataclasses import replace
 
@@ -272,3 +273,28 @@ def test_numbers_are_those_that_the_model_is_stored_in(peer, tmp_path):
     expected = [row[token.id] for row, token in zip(rows, drawn.tokens, strict=True)]
     assert [token.logprob for token in drawn.tokens] == pytest.approx(expected, abs=1e-3)
     assert likeliest.tokens[0].logprob == pytest.approx(rows[0].max(), abs=0.5)
+
+
+def test_what_may_come_next_has_the_models_probabilities_and_those_of_drawing(generator):
+    ids = generator.encode(PROMPTS[0])
+    (place,) = generator.generate([ids], GenerateOptions(1, likeliest=generator.config.vocab))[0][0].tokens
+    model = {likely.id: likely.logprob for likely in place.likeliest}
+    plain = generator.next_tokens(PROMPTS[0], SamplingOptions(), generator.config.vocab)
+    assert {token.id: token.logprob for token in plain.tokens} == pytest.approx(model, abs=1e-3)
+    assert [token.drawn for token in plain.tokens] == pytest.approx(
+        [math.exp(token.logprob) for token in plain.tokens], rel=1e-3
+    )
+    assert plain.kept == generator.config.vocab
+    assert plain.entropy == pytest.approx(
+        -sum(math.exp(each) * each / math.log(2) for each in model.values()), rel=1e-3
+    )
+    cut = generator.next_tokens(PROMPTS[0], SamplingOptions(temperature=0.5, top_k=3), 5, include=[plain.tokens[-1].id])
+    assert [token.drawn > 0 for token in cut.tokens] == [True] * 3 + [False] * 3
+    powers = [math.exp(2 * token.logprob) for token in cut.tokens[:3]]
+    assert [token.drawn for token in cut.tokens[:3]] == pytest.approx([each / sum(powers) for each in powers], rel=1e-4)
+    assert cut.tokens[-1].id == plain.tokens[-1].id
+    penalised = generator.next_tokens(
+        ids, SamplingOptions(repetition_penalty=1e6, temperature=0.0), generator.config.vocab
+    )
+    (chosen,) = (token for token in penalised.tokens if token.drawn)
+    assert chosen.id not in ids

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sixfold.decoding.constraints import Sentences
+from sixfold.decoding.constraints import Sentences, penalise
 from sixfold.decoding.options import SamplingOptions
 from sixfold.decoding.search import ChooseTokens
 
@@ -42,6 +44,14 @@ def distribution(logits: Float[Tensor, "rows vocab"], options: SamplingOptions) 
     """
     scores = restrict(logits / options.temperature, options.top_k, options.top_p, options.min_p)
     return scores.softmax(dim=-1).nan_to_num(nan=1.0)
+
+
+def next_distribution(logprobs: Sequence[float], text: Sequence[int], options: SamplingOptions) -> list[float]:
+    """Return the probability of each token of the vocabulary to be drawn after a text, with all options."""
+    scores = penalise(torch.tensor(logprobs), text, options.repetition_penalty)
+    if options.temperature == 0:
+        return torch.nn.functional.one_hot(scores.argmax(), len(logprobs)).double().tolist()
+    return distribution(scores[None], options)[0].tolist()
 
 
 def restrict(

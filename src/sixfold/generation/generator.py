@@ -6,6 +6,7 @@ Its collaborators: engines write tokens (`engines.writing`), a `TextStream` turn
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
 from collections import defaultdict
@@ -28,7 +29,7 @@ from sixfold.engines.writing import (
 )
 from sixfold.errors import RequestError
 from sixfold.generation.chat import Message, render_chat
-from sixfold.generation.options import Continuation, GenerateOptions, TextChunk, TextToken
+from sixfold.generation.options import Continuation, GenerateOptions, NextToken, NextTokens, TextChunk, TextToken
 from sixfold.generation.text_stream import Detokenizer, TextStream
 from sixfold.interop.ctranslate2 import check_supported
 from sixfold.modelfile import ModelFile
@@ -156,6 +157,36 @@ class Generator:
                 "import a checkpoint that has tokenizer.json",
             )
         return self.tokenizer.encode(render_chat(self.file.prompt_format, cast("Sequence[Message]", prompt)))
+
+    def next_tokens(
+        self, prompt: Prompt, sampling: SamplingOptions, count: int = 20, include: Sequence[int] = ()
+    ) -> NextTokens:
+        """Return what may come next: the likeliest tokens, and how likely each is drawn with these options.
+
+        Tokens of `include` are returned too, after the others. It needs torch, which draws tokens.
+        """
+        engine = self._engine(SamplingOptions())
+        from sixfold.decoding.sampling import next_distribution
+
+        ids = self.encode(prompt)
+        self.check([ids])
+        tokens: list[WrittenToken] = []
+
+        def take(token: WrittenToken) -> bool:
+            tokens.append(token)
+            return True
+
+        engine.write([ids], WritingOptions((), 1, likeliest=self.config.vocab), take)
+        logprobs = dict(tokens[0].likeliest)
+        drawn = next_distribution([logprobs[token] for token in range(self.config.vocab)], ids, sampling)
+        detokenizer = Detokenizer(self.tokenizer, ids)
+        likeliest = tuple(
+            NextToken(token, detokenizer.text_of(token), logprob, drawn[token])
+            for place, (token, logprob) in enumerate(tokens[0].likeliest)
+            if place < count or token in include
+        )
+        entropy = -sum(math.exp(each) * each for each in logprobs.values()) / math.log(2)
+        return NextTokens(likeliest, sum(share > 0 for share in drawn), entropy)
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Return the text of each token of a prompt; that of a special token is empty."""

@@ -104,3 +104,22 @@ class Continuation:
             "text": self.text, "finish": self.finish, "stop": self.stop, "logprob": self.logprob,
             "tokens": [token.to_dict() for token in self.tokens],
         }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class NextToken:
+    """A token that may come next: its log-probability for the model, and the probability that it is drawn."""
+
+    id: int
+    text: str
+    logprob: float
+    drawn: float
+
+
+@dataclass(frozen=True)
+class NextTokens:
+    """What may come next, the likeliest first."""
+
+    tokens: tuple[NextToken, ...]
+    kept: int  # tokens of the vocabulary that may be drawn at all
+    entropy: float  # of the model's distribution, in bits

@@ -125,8 +125,11 @@ class ApiRoutes:
         return JsonResponse({"translations": [scored]})
 
     async def models(self) -> JsonResponse:
-        """List the directions that can be translated, and the loaded models with their cards."""
-        return JsonResponse({"directions": self._service.models.directions, "models": self._service.models.cards})
+        """List the directions that can be translated, the models that write texts, and all models with their cards."""
+        models = self._service.models
+        return JsonResponse({
+            "directions": models.directions, "writing": models.generator_names, "models": models.cards
+        })  # fmt: skip
 
 
 def api_router(admission: Admission) -> APIRouter:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import asdict
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Request
@@ -86,6 +87,36 @@ class GenerateRequest(SamplingFields):
         return GenerateOptions(self.max_tokens, stop, self.n, self.likeliest, self.sampling())
 
 
+class NextRequest(SamplingFields):
+    """A prompt, and how the next token would be drawn."""
+
+    prompt: Annotated[Text | list[ChatMessage] | list[int], Field(examples=["Once upon a time"])]
+    model: Annotated[str | None, Field(description="Name of a model. Default: the first that writes texts.")] = None
+    count: Annotated[int, Field(ge=1, le=MAX_LIKELIEST, description="Number of tokens to return.")] = 20
+    include: Annotated[
+        list[int], Field(max_length=100, default_factory=list, description="Ids of tokens to return in any case.")
+    ]
+
+
+class NextTokenResponse(BaseModel):
+    """A token: its log-probability for the model, and the probability that it is drawn."""
+
+    id: int
+    text: str
+    logprob: float
+    drawn: float
+
+
+class NextResponse(BaseModel):
+    """What may come next, the likeliest token first."""
+
+    model: str
+    ids: Annotated[list[int], Field(description="The tokens of the prompt.")]
+    tokens: list[NextTokenResponse]
+    kept: Annotated[int, Field(description="Tokens of the vocabulary that may be drawn at all.")]
+    entropy: Annotated[float, Field(description="Of the model's distribution, in bits.")]
+
+
 class WrittenTextResponse(BaseModel):
     """A text, why it ended, and its tokens with their log-probabilities."""
 
@@ -121,6 +152,12 @@ class GenerateRoutes:
             "complete": is_complete,
         })  # fmt: skip
 
+    async def next(self, body: NextRequest, request: Request) -> JsonResponse:
+        """List what may come next, with the probabilities of the model and those of drawing with these options."""
+        job = await admit(self._admission, self._writing, request, body.model, [prompt_of(body)], GenerateOptions())
+        tokens = await self._writing.next_tokens(job, body.sampling(), body.count, body.include)
+        return JsonResponse({"model": job.name, "ids": job.prompts[0], **asdict(tokens)})
+
     async def stream(self, body: GenerateRequest, request: Request) -> StreamingResponse:
         """Continue a prompt and send server-sent events as tokens are written.
 
@@ -144,7 +181,7 @@ class GenerateRoutes:
         yield event("done", {})
 
 
-def prompt_of(body: GenerateRequest) -> Prompt:
+def prompt_of(body: GenerateRequest | NextRequest) -> Prompt:
     """Return the prompt of a request as `Generator` takes it."""
     if isinstance(body.prompt, str):
         return body.prompt
@@ -184,6 +221,9 @@ def generate_router(admission: Admission, writing: WritingService) -> APIRouter:
     stream = {**ERROR_RESPONSES, 200: {"content": {"text/event-stream": {}}, "description": "Events with tokens."}}
     router.add_api_route(
         "/generate", routes.generate, methods=["POST"], response_model=GenerateResponse, responses=ERROR_RESPONSES
+    )
+    router.add_api_route(
+        "/generate/next", routes.next, methods=["POST"], response_model=NextResponse, responses=ERROR_RESPONSES
     )
     router.add_api_route(
         "/generate/stream", routes.stream, methods=["POST"], response_class=StreamingResponse, responses=stream

@@ -159,9 +159,10 @@ class ModelResponse(BaseModel):
 
 
 class ModelsResponse(BaseModel):
-    """The directions that can be translated, and the models that are loaded."""
+    """The directions that can be translated, the models that write texts, and all models that are loaded."""
 
     directions: list[tuple[str, str]]
+    writing: Annotated[list[str], Field(description="Names of the models that write texts.")]
     models: list[ModelResponse]
 
 

@@ -10,8 +10,10 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TypeVar
 
+from sixfold.decoding.options import SamplingOptions
 from sixfold.generation.generator import Generator, Prompt
-from sixfold.generation.options import Continuation, GenerateOptions, TextChunk
+from sixfold.generation.options import Continuation, GenerateOptions, NextTokens, TextChunk
+from sixfold.serving.job_pool import busy
 from sixfold.serving.metrics import Metrics
 from sixfold.serving.models import ReloadingModels, ServedGenerator
 from sixfold.serving.options import ServeOptions
@@ -85,6 +87,20 @@ class WritingService:
             generator = self._choose(loaded.generators, job.name)
             return await self._in_thread(generator, lambda opened: [opened.pieces(ids) for ids in job.prompts])
 
+    async def next_tokens(
+        self, job: WritingJob, sampling: SamplingOptions, count: int, include: Sequence[int]
+    ) -> NextTokens:
+        """Return what may come next after the prompt of a job."""
+        with self._models.borrow() as loaded:
+            generator = self._choose(loaded.generators, job.name)
+            try:
+                async with asyncio.timeout(self._options.deadline), self.turnstile.enter(job.client):
+                    return await self._in_thread(
+                        generator, lambda opened: opened.next_tokens(job.prompts[0], sampling, count, include)
+                    )
+            except TimeoutError:
+                raise busy() from None
+
     async def write(self, job: WritingJob) -> AsyncGenerator[TextChunk]:
         """Yield the chunks of all texts of a job. If the caller stops, the writing ends."""
         loop = asyncio.get_running_loop()
@@ -129,7 +145,7 @@ class WritingService:
         except TimeoutError:
             self._metrics.counts["deadlines"] += 1
             if not any(collected.values()):
-                raise HttpError(503, "the server is busy", "try again in a moment", retry_after=2) from None
+                raise busy() from None
             is_complete = False
         texts = [
             [Continuation.of(collected[prompt, sample]) for sample in range(job.options.n)]

@@ -190,7 +190,22 @@ export async function translateFile(file, { source, target }, onProgress, signal
   return { name: decodeURIComponent(address).replace(/^[^.]*\./, ""), content };
 }
 
-/** @returns {Promise<{directions: [string, string][], models: {name: string, bytes: number, card: any}[]}>} */
+/** @typedef {{id: number, text: string, logprob: number, isPicked?: boolean}} WrittenToken */
+
+/**
+ * Continue a prompt, and report the tokens as they come.
+ * @param {object} request
+ * @param {{onPrompt: (model: string, ids: number[], pieces: string[]) => void, onTokens: (tokens: WrittenToken[], finish: string | null) => void}} listeners
+ * @param {AbortSignal} signal
+ */
+export function streamWriting(request, { onPrompt, onTokens }, signal) {
+  return streamResult("/api/v1/generate/stream", request, "done", (kind, data) => {
+    if (kind === "prompt") onPrompt(data.model, data.ids, data.pieces);
+    if (kind === "text") onTokens(data.tokens, data.finish);
+  }, signal);
+}
+
+/** @returns {Promise<{directions: [string, string][], writing: string[], models: {name: string, bytes: number, card: any}[]}>} */
 export const fetchModels = fetchOnce(() => requestJson("/api/v1/models"));
 
 /** @returns {Promise<{keyRequired: boolean, charLimit: number, supportedFilesFormat: string[]}>} */

@@ -1,15 +1,17 @@
 /** The page around the screens: the navigation bar, the language and theme buttons, and loading the chosen screen. */
 
-import { apiKey, fetchSettings, saveApiKey } from "./api.js";
+import { apiKey, fetchModels, fetchSettings, saveApiKey } from "./api.js";
 import { announce, h, replaceContent } from "./dom.js";
 import { interfaceLanguage, t } from "./page_text.js";
 import { getState, linkTo, onStateChange, setState } from "./url_state.js";
 
 /** @typedef {{mount: (root: HTMLElement) => (() => void), TITLE: import("./page_text.js").BilingualText}} Screen */
 
-/** @type {Record<string, {name: import("./page_text.js").BilingualText, load: () => Promise<Screen>}>} */
+// Screens that need a model that writes texts have `writes`; the others need one that translates.
+/** @type {Record<string, {name: import("./page_text.js").BilingualText, writes?: boolean, load: () => Promise<Screen>}>} */
 const SCREENS = {
   translate: { name: { en: "Translate", zh: "翻译" }, load: () => import("./screens/translate.js") },
+  generate: { name: { en: "Generate", zh: "生成" }, writes: true, load: () => import("./screens/generate.js") },
   attention: { name: { en: "Attention", zh: "注意力" }, load: () => import("./screens/attention.js") },
   decode: { name: { en: "Decode", zh: "解码" }, load: () => import("./screens/decode.js") },
   walk: { name: { en: "Walk", zh: "逐步计算" }, load: () => import("./screens/walk.js") },
@@ -34,6 +36,7 @@ const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 /** @type {() => void} */
 let unmount = () => {};
 let latestNumber = 0;
+const models = { translate: true, write: false }; // what the server has, as far as it is known
 
 function isDark() {
   return getState("theme") ? getState("theme") === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
@@ -57,7 +60,7 @@ function drawBar() {
   replaceContent(bar,
     h("a", { class: "brand", href: linkTo({ screen: "translate" }), onclick: (/** @type {MouseEvent} */ event) => followLink(event, "translate") },
       h("img", { src: new URL("mark.svg", import.meta.url).pathname, alt: "", width: 24, height: 24 }), "Sixfold"),
-    h("nav", { "aria-label": t(TEXTS.screens) }, Object.entries(SCREENS).map(([name, entry]) =>
+    h("nav", { "aria-label": t(TEXTS.screens) }, Object.entries(SCREENS).filter(([name, entry]) => isAvailable(entry) || name === currentScreen()).map(([name, entry]) =>
       h("a", { href: linkTo({ screen: name }), "aria-current": name === currentScreen() ? "page" : null, dataset: { screen: name },
         onclick: (/** @type {MouseEvent} */ event) => followLink(event, name) }, t(entry.name)))),
     h("div", { class: "tools" },
@@ -69,13 +72,28 @@ function drawBar() {
     if (entry.keyRequired) bar.querySelector(".tools")?.prepend(h("input", { type: "password", id: "key", value: apiKey(),
       placeholder: t(TEXTS.key), "aria-label": t(TEXTS.key), onchange: (/** @type {Event} */ event) => {
         saveApiKey(/** @type {HTMLInputElement} */ (event.target).value);
+        learnModels();
         openScreen();
       } }));
   }).catch(() => {});
 }
 
+/** @param {{writes?: boolean}} entry */
+function isAvailable(entry) {
+  return entry.writes ? models.write : models.translate;
+}
+
 function currentScreen() {
   return getState("screen") in SCREENS ? getState("screen") : "translate";
+}
+
+/** Show the screens for the models that the server has. */
+function learnModels() {
+  fetchModels().then(({ directions, writing }) => {
+    [models.translate, models.write] = [directions.length > 0, writing.length > 0];
+    drawBar();
+    if (!models.translate && models.write && !SCREENS[currentScreen()].writes) setState({ screen: "generate" });
+  }).catch(() => {}); // the screens say what is wrong
 }
 
 async function openScreen() {
@@ -107,3 +125,4 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => !get
 applyLanguageAndTheme();
 drawBar();
 openScreen();
+learnModels();

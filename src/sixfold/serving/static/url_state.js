@@ -22,6 +22,12 @@ export const DEFAULTS = {
   topK: "5",
   topP: "0.9",
   beam: "4",
+  drawK: "0", // options of the generate screen, beside the temperature
+  drawP: "1",
+  minP: "0",
+  penalty: "1",
+  maxTokens: "64",
+  seed: "",
   view: "", // for screens with several views
   word: "", // word of the embeddings screen
   batch: "", // sentences of the masks screen, one per line

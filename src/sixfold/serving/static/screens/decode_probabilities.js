@@ -1,6 +1,7 @@
 /** Next-token probabilities at one step: logits, softmax with temperature, and the cut-offs of top-k and top-p sampling. */
 
 import { exploreRequest, fetchArrays } from "../api.js";
+import { barCell } from "../bar_cell.js";
 import { h, replaceContent } from "../dom.js";
 import { tableSvg, toCsv } from "../export.js";
 import { formula } from "../formula.js";
@@ -163,17 +164,6 @@ function slider(name, label, min, max, step) {
       output.textContent = getState(name);
     },
   };
-}
-
-/**
- * @param {number} value
- * @param {number} fraction
- * @param {boolean} isNegative
- */
-function barCell(value, fraction, isNegative) {
-  return h("td", { dataset: { value } }, h("div", { class: "bar-cell" },
-    h("span", { class: "bar-track" }, h("span", { class: isNegative ? "bar-fill negative" : "bar-fill", style: { width: `${(100 * fraction).toFixed(2)}%` } })),
-    h("span", { class: "number" }, formatNumber(value))));
 }
 
 /**
