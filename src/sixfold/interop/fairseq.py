@@ -61,9 +61,8 @@ def load_fairseq(path: Path, chosen: ChosenLanguages) -> ModelFile:
     parts = _text_parts(path.parent, arguments, config, chosen)
     card: dict[str, Any] = {"parent": f"fairseq checkpoint {path.name}", "languages": parts.languages}
     full = Config(config, TokenizerConfig(vocab=config.vocab), data=DataConfig(max_tokens=config.max_length))
-    tensors = {name: Tensor("F32", array) for name, array in weights.items()}
     return ModelFile(
-        full, tensors, parts.tokenizer, card, target_tokenizer=parts.target_tokenizer,
+        full, weights, parts.tokenizer, card, target_tokenizer=parts.target_tokenizer,
         sequence_format=parts.sequence_format,
     )  # fmt: skip
 
