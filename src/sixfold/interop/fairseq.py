@@ -16,7 +16,6 @@ from sixfold.interop.huggingface import rename
 from sixfold.interop.huggingface_tokenizers import ChosenLanguages, TextParts, make_tokenizer, read_pieces
 from sixfold.interop.weight_names import M2M100, MBART, Family
 from sixfold.modelfile import ModelFile
-from sixfold.tensorfile import Tensor
 from sixfold.text.foreign_codes import code_of
 from sixfold.text.sequence_format import SequenceFormat
 from sixfold.text.subword_nmt import SubwordNmtCodes
