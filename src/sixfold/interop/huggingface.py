@@ -111,20 +111,38 @@ def translate(
 
 def export_weights(config: ModelConfig, weights: Mapping[str, np.ndarray], kind: str) -> dict[str, np.ndarray]:
     """Return our weights under the names of a family, tied ones once: the inverse of `translate`."""
+    tensors = export_tensors(config, {name: Tensor.of(array) for name, array in weights.items()}, kind)
+    return {name: tensor.read() for name, tensor in tensors.items()}
+
+
+def export_tensors(config: ModelConfig, weights: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
+    """Return the same as `export_weights` as tensors in their own type, which are read when they are used."""
     family = FAMILIES[kind]
     unknown = [name for name in weights if not _their_names(family, name, config)]
     if unknown:
         raise RequestError(f"{kind}: expected a model of that family, which has no weights {', '.join(unknown)}")
-    exported: dict[str, np.ndarray] = {}
-    for ours, array in weights.items():
+    exported: dict[str, Tensor] = {}
+    for ours, tensor in weights.items():
         theirs = _their_names(family, ours, config)
         # Only the attention projection is fused: it has three parts, query, key and value.
         query_width, key_width = config.heads * config.d_head, config.groups * config.d_head
-        parts = np.split(array, (query_width, query_width + key_width)) if len(theirs) == 3 else [array]
-        exported |= {name: _orient(part, name, family) for name, part in zip(theirs, parts, strict=True)}
-    if "final_logits_bias" in exported:
-        exported["final_logits_bias"] = exported["final_logits_bias"][None]
+        ends = (query_width, query_width + key_width, tensor.shape[0]) if len(theirs) == 3 else (tensor.shape[0],)
+        for name, start, end in zip(theirs, (0, *ends), ends, strict=False):
+            exported[name] = _their_part(tensor, name, (start, end), family)
     return exported
+
+
+def _their_part(tensor: Tensor, name: str, rows: tuple[int, int], family: Family) -> Tensor:
+    """Return some rows of a weight as the tensor that a family has of them."""
+    if rows == (0, tensor.shape[0]) and name != "final_logits_bias" and not name.endswith(family.transposed or "\0"):
+        return tensor
+
+    def compute(array: np.ndarray) -> np.ndarray:
+        part = array[slice(*rows)]
+        return part[None] if name == "final_logits_bias" else _orient(part, name, family)
+
+    shape = compute(np.broadcast_to(np.float32(0), tensor.shape)).shape
+    return computed(tensor.dtype, shape, lambda: compute(tensor.read()), name)
 
 
 def _full_name(name: str, family: Family) -> str:
