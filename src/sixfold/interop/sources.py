@@ -11,12 +11,13 @@ from sixfold.interop.ctranslate2_reader import load_ctranslate2
 from sixfold.interop.fairseq import load_fairseq
 from sixfold.interop.huggingface import load_folder
 from sixfold.interop.huggingface_tokenizers import ChosenLanguages
+from sixfold.interop.llama2c import TOKENIZER, is_llama2c, load_llama2c
 from sixfold.interop.marian import load_marian
 from sixfold.modelfile import ModelFile
 
 EXPECTED = (
     "expected a Hugging Face folder (config.json), an Argos package (.argosmodel), a CTranslate2 folder (model.bin), "
-    "a Marian model (.npz) or a fairseq checkpoint (.pt)"
+    "a Marian model (.npz), a fairseq checkpoint (.pt) or a llama2.c model (.bin)"
 )
 HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 
@@ -58,6 +59,8 @@ def _read_file(path: Path, chosen: ChosenLanguages) -> ModelFile:
         return load_marian(path, chosen)
     if path.suffix in (".pt", ".pth"):
         return load_fairseq(path, chosen)
+    if path.name != TOKENIZER and is_llama2c(path):
+        return load_llama2c(path)
     raise ModelFileError(f"{path}: {EXPECTED}; got a file of another kind")
 
 
