@@ -101,14 +101,19 @@ def _merges(pieces: Sequence[str], scores: Sequence[float], kinds: Sequence[int]
 
 
 def byte_level(
-    tokens: Sequence[str], merges: Iterable[tuple[str, str]], words: str | None, added: Iterable[tuple[int, bool]]
+    tokens: Sequence[str],
+    merges: Iterable[tuple[str, str]],
+    words: str | None,
+    added: Iterable[tuple[int, bool]],
+    whole: bool = False,
 ) -> tokenizers.Tokenizer:
     """Return a byte-level BPE, whose pieces are spelt in characters that stand for bytes, as in GPT-2.
 
     `words` is the expression of the words of a text; None: that of GPT-2. `added` are the ids of tokens that are read
-    in a text before it is cut, and whether each is special.
+    in a text before it is cut, and whether each is special. With `whole`, a word that is a piece is not cut.
     """
-    rust = tokenizers.Tokenizer(models.BPE({token: index for index, token in enumerate(tokens)}, list(merges)))
+    vocab = {token: index for index, token in enumerate(tokens)}
+    rust = tokenizers.Tokenizer(models.BPE(vocab, list(merges), ignore_merges=whole))
     cut = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=words is None)
     if words is not None:
         rust.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(words), "isolated"), cut])

@@ -30,7 +30,7 @@ class Family:
     separate: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # names if each side has its own embeddings
 
 
-def _pairs(table: Mapping[str, str | tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+def weight_pairs(table: Mapping[str, str | tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     """Return a table of weights and biases from a table of modules."""
     rows: dict[str, tuple[str, ...]] = {}
     for ours, theirs in table.items():
@@ -40,7 +40,7 @@ def _pairs(table: Mapping[str, str | tuple[str, ...]]) -> dict[str, tuple[str, .
     return rows
 
 
-MARIAN = _pairs({
+MARIAN = weight_pairs({
     "encoder.embedding.token": "model.shared",
     "encoder.layers.{}.self_attention.query_key_value": (
         "model.encoder.layers.{}.self_attn.q_proj",
@@ -74,16 +74,16 @@ MARIAN = _pairs({
 SEPARATE_EMBEDDINGS = {
     f"{stack}.embedding.token.weight": (f"model.{stack}.embed_tokens.weight",) for stack in ("encoder", "decoder")
 }
-FINAL_NORMS = _pairs({"encoder.norm": "model.encoder.layer_norm", "decoder.norm": "model.decoder.layer_norm"})
+FINAL_NORMS = weight_pairs({"encoder.norm": "model.encoder.layer_norm", "decoder.norm": "model.decoder.layer_norm"})
 M2M100 = MARIAN | FINAL_NORMS
-MBART = M2M100 | _pairs({
+MBART = M2M100 | weight_pairs({
     "encoder.embedding.position": "model.encoder.embed_positions",
     "decoder.embedding.position": "model.decoder.embed_positions",
     "encoder.embedding.norm": "model.encoder.layernorm_embedding",
     "decoder.embedding.norm": "model.decoder.layernorm_embedding",
 })  # fmt: skip
 
-BERT = _pairs({
+BERT = weight_pairs({
     "encoder.embedding.token": "bert.embeddings.word_embeddings",
     "encoder.embedding.position": "bert.embeddings.position_embeddings",
     "encoder.embedding.segment": "bert.embeddings.token_type_embeddings",
@@ -102,7 +102,7 @@ BERT = _pairs({
     "output.norm": "cls.predictions.transform.LayerNorm",
 }) | {"output.projection.bias": ("cls.predictions.bias",)}  # fmt: skip
 
-GPT2 = _pairs({
+GPT2 = weight_pairs({
     "decoder.embedding.token": "transformer.wte",
     "decoder.embedding.position": "transformer.wpe",
     "decoder.layers.{}.self_attention.query_key_value": "transformer.h.{}.attn.c_attn",
@@ -115,7 +115,7 @@ GPT2 = _pairs({
     "output.projection": "lm_head",
 })  # fmt: skip
 
-LLAMA = _pairs({
+LLAMA = weight_pairs({
     "decoder.embedding.token": "model.embed_tokens",
     "decoder.layers.{}.self_attention.query_key_value": (
         "model.layers.{}.self_attn.q_proj",
