@@ -96,6 +96,8 @@ def test_models_compute_what_transformers_does_and_read_texts_alike(name, tmp_pa
     for text in TEXTS:
         assert file.tokenizer.encode(text) == rust.encode(text, add_special_tokens=False).ids
         assert file.tokenizer.rust.decode(file.tokenizer.encode(text), skip_special_tokens=False) == text
+    decomposed = "cafe\u0301"
+    assert file.tokenizer.encode(decomposed) == rust.encode(decomposed, add_special_tokens=False).ids
     assert file.prompt_format.ends == (2, 0)
     assert file.prompt_format.before == ()
     assert file.prompt_format.token_texts == {"bos_token": "<|endoftext|>", "eos_token": "<|im_end|>"}

@@ -34,7 +34,7 @@ def test_weights_of_two_bytes_stay_what_they_are(name, tmp_path, capsys):
 
 def test_an_import_needs_the_memory_of_a_few_tensors(tmp_path, capsys):
     config = transformers.LlamaConfig(
-        vocab_size=300, hidden_size=192, num_attention_heads=4, num_hidden_layers=8, intermediate_size=512
+        vocab_size=300, hidden_size=256, num_attention_heads=4, num_hidden_layers=16, intermediate_size=256
     )
     model = transformers.LlamaForCausalLM(config).to(torch.bfloat16)
     model.save_pretrained(tmp_path / "hf", max_shard_size="1MB")

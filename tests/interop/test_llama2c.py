@@ -17,6 +17,7 @@ from sixfold.errors import ModelFileError
 from sixfold.explorer.forward import forward
 from sixfold.generation.generator import Generator
 from sixfold.generation.options import GenerateOptions
+from sixfold.interop.prompt_tokenizers import from_pieces
 from sixfold.interop.sources import read_source
 from sixfold.model.transformer import load_model
 
@@ -107,6 +108,12 @@ def test_a_tokeniser_after_the_weights_is_read_too(tmp_path):
     for text in [*TEXTS, "\x07 \x00A"]:
         assert tokenizer.encode(text) == library.encode(text)
         assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_the_pair_with_the_highest_score_is_merged_first():
+    pieces, kinds = ["<unk>", "a", "b", "c", "ab", "bc"], [2, 1, 1, 1, 1, 1]
+    for scores, expected in (([0, 0, 0, 0, -1.0, -2.0], ["ab", "c"]), ([0, 0, 0, 0, -2.0, -1.0], ["a", "bc"])):
+        assert from_pieces(pieces, scores, kinds, add_space=False).encode("abc").tokens == expected
 
 
 def test_a_model_without_a_tokeniser_has_none(tmp_path):
