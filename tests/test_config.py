@@ -100,6 +100,11 @@ def test_a_whole_number_will_do_for_a_float():
         ("model.bias=1", "model.bias: expected a bool; got 1", None),
         ("model.positions=sinusodal", "model.positions: expected one of sinusoidal", "did you mean 'sinusoidal'?"),
         ("model.heads=7", "model.heads: expected a divisor of d_model = 512; got 7", None),
+        ("model.head_width=-1", "model.head_width: expected 0 or more; got -1", None),
+        ("model.sliding_window=-1", "model.sliding_window: expected 0 or more; got -1", None),
+        ("model.rotary_scaling=yarn", "model.rotary_scaling: expected one of", None),
+        ("model.rotary_factor=0.5", "model.rotary_factor: expected at least 1; got 0.5", None),
+        ("model.rotary_low=4", "model.rotary_low: expected above 0 and below rotary_high = 4.0; got 4", None),
         ("model.kv_heads=3", "model.kv_heads: expected a divisor of heads = 8; got 3", None),
         ("model.encoder_layers=0", "model.encoder_layers: expected 1 to 1000; got 0", None),
         ("model.dropout=1.5", "model.dropout: expected from 0 to below 1; got 1.5", None),
@@ -118,7 +123,7 @@ def test_a_bad_setting_is_named_with_what_was_expected(change, message, hint):
 
 
 def test_rotary_needs_even_heads():
-    with pytest.raises(ConfigError, match="even d_model / heads for rotary positions; got 3"):
+    with pytest.raises(ConfigError, match="heads of an even width for rotary positions; got 3"):
         ModelConfig(d_model=12, heads=4, positions="rotary")
 
 

@@ -7,6 +7,8 @@ import struct
 import subprocess
 import sys
 import threading
+import tracemalloc
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -219,3 +221,25 @@ def test_a_model_that_is_cut_short_while_in_use_ends_no_process(tmp_path, tmp_pa
     result = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr  # a negative one is a signal
     assert result.stdout.splitlines() == ["translator works", "explorer True", "weights True", "opened again works"]
+
+
+def test_tensors_are_computed_and_written_one_after_another(tmp_path):
+    size = 2**18
+
+    def values(index):
+        return np.full(size, index, np.float32)
+
+    tensors = {
+        f"t{index}": tensorfile.computed("F32", (size,), partial(values, index), f"t{index}") for index in range(12)
+    }
+    tracemalloc.start()
+    tensorfile.write(tmp_path / "a.safetensors", tensors, {"key": "value"})
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 3 * 4 * size  # of 12 tensors
+    again, metadata = tensorfile.read(tmp_path / "a.safetensors")
+    assert metadata["key"] == "value"
+    assert all((again[f"t{index}"].data == index).all() for index in range(12))
+    arrays = {name: Tensor.of(tensor.read()) for name, tensor in tensors.items()}
+    tensorfile.write(tmp_path / "b.safetensors", arrays, {"key": "value"})
+    assert (tmp_path / "a.safetensors").read_bytes() == (tmp_path / "b.safetensors").read_bytes()

@@ -14,6 +14,7 @@ Kind = Literal["encoder-decoder", "encoder", "decoder"]
 Positions = Literal["sinusoidal", "learned", "rotary", "none"]
 Layout = Literal["interleaved", "halves"]
 Spacing = Literal["open", "closed"]
+RotaryScaling = Literal["none", "linear", "llama3"]
 Norm = Literal["layer", "rms"]
 NormPosition = Literal["post", "pre"]
 FeedForward = Literal["relu", "gelu", "gelu-tanh", "silu", "swiglu"]
@@ -38,6 +39,8 @@ class ModelConfig:
     d_model: int = 512
     heads: int = 8
     kv_heads: int = 0  # 0: the same as heads; fewer: grouped-query attention
+    head_width: int = 0  # features of a head; 0: d_model / heads
+    sliding_window: int = 0  # a decoder attends to the last positions, itself included; 0: to all before
     d_ff: int = 2048
     encoder_layers: int = 6
     decoder_layers: int = 6
@@ -48,11 +51,17 @@ class ModelConfig:
     position_spacing: Spacing = "open"  # exponents of the wavelengths: 2i/d, or i/(d/2 - 1), which end in 1
     position_offset: int = 0  # number of the first position
     rotary_base: float = 10000.0
+    rotary_scaling: RotaryScaling = "none"  # of the angles: all are divided by rotary_factor, or the slow ones (llama3)
+    rotary_factor: float = 1.0
+    rotary_low: float = 1.0  # llama3: pairs that turn fewer times in rotary_original_length are divided
+    rotary_high: float = 4.0  # llama3: pairs that turn more often are not; those between are interpolated
+    rotary_original_length: int = 8192  # llama3: the longest text before the angles were scaled
     max_length: int = 512  # rows of a learned position table; longest sequence of a cache
 
     compatibility: Compatibility = "scaled-dot"
     feed_forward: FeedForward = "relu"
     bias: bool = True  # in attention and feed-forward
+    query_key_value_bias: bool = False  # biases of these three, also where `bias` is false
     norm: Norm = "layer"
     norm_position: NormPosition = "post"
     norm_eps: float = 1e-5
@@ -74,22 +83,29 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         check_types(self, "model")
-        for name in ("vocab", "d_model", "heads", "d_ff", "max_length"):
+        for name in ("vocab", "d_model", "heads", "d_ff", "max_length", "rotary_original_length"):
             require(1 <= getattr(self, name) <= 10**7, f"model.{name}", "1 to 10 million", getattr(self, name))
-        for name in ("kv_heads", "position_offset", "token_types", "source_vocab"):
+        for name in ("kv_heads", "head_width", "sliding_window", "position_offset", "token_types", "source_vocab"):
             require(getattr(self, name) >= 0, f"model.{name}", "0 or more", getattr(self, name))
         for name in self.stacks:
             layers = getattr(self, f"{name}_layers")
             require(1 <= layers <= 1000, f"model.{name}_layers", "1 to 1000", layers)
-        require(self.d_model % self.heads == 0, "model.heads", f"a divisor of d_model = {self.d_model}", self.heads)
+        is_divisor = self.head_width > 0 or self.d_model % self.heads == 0
+        require(is_divisor, "model.heads", f"a divisor of d_model = {self.d_model}", self.heads)
+        require(self.head_width <= 10**5, "model.head_width", "at most 100,000", self.head_width)
         require(self.heads % self.groups == 0, "model.kv_heads", f"a divisor of heads = {self.heads}", self.groups)
         if self.positions == "rotary":
-            require(self.d_head % 2 == 0, "model.heads", "an even d_model / heads for rotary positions", self.d_head)
+            setting = "model.head_width" if self.head_width else "model.heads"
+            require(self.d_head % 2 == 0, setting, "heads of an even width for rotary positions", self.d_head)
         if self.positions == "sinusoidal":
             require(self.d_model % 2 == 0, "model.d_model", "an even width for sinusoids", self.d_model)
         require(0 <= self.dropout < 1, "model.dropout", "from 0 to below 1", self.dropout)
         require(self.norm_eps > 0, "model.norm_eps", "above 0", self.norm_eps)
         require(self.rotary_base > 1, "model.rotary_base", "above 1", self.rotary_base)
+        require(self.rotary_factor >= 1, "model.rotary_factor", "at least 1", self.rotary_factor)
+        is_range = 0 < self.rotary_low < self.rotary_high
+        expected = f"above 0 and below rotary_high = {self.rotary_high}"
+        require(is_range, "model.rotary_low", expected, self.rotary_low)
         for name in ("pad", "bos", "eos", "unk"):
             require(
                 0 <= getattr(self, name) < self.vocab, f"model.{name}", "an id in the vocabulary", getattr(self, name)
@@ -104,7 +120,11 @@ class ModelConfig:
 
     @property
     def d_head(self) -> int:
-        return self.d_model // self.heads
+        return self.head_width or self.d_model // self.heads
+
+    @property
+    def has_query_key_value_bias(self) -> bool:
+        return self.bias or self.query_key_value_bias
 
     @property
     def vocab_read(self) -> int:

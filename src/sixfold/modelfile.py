@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_type_hints
 
@@ -14,7 +15,7 @@ from sixfold import tensorfile
 from sixfold.config import Config, ModelConfig, from_dict, to_dict
 from sixfold.configfile import merge, section_from
 from sixfold.errors import ConfigError, ModelFileError
-from sixfold.quantization import dequantize, is_quantized, quantize
+from sixfold.quantization import dequantize, is_quantized_shape, quantize
 from sixfold.tensorfile import OpenFile, Tensor
 from sixfold.text.language_profiles import LanguageProfile, profiles_from_json, profiles_to_json
 from sixfold.text.prompt_format import PromptFormat
@@ -29,6 +30,7 @@ SHORTLIST = "shortlist."  # begins the names of the tensors of a shortlist
 CONTINUED_BYTE = 255  # in a stored shortlist: a step of 255 that the next byte continues
 
 Storage = Literal["float32", "bfloat16", "int8"]
+STORED_NAMES = {"I8": "int8", "BF16": "bfloat16", "F16": "float16"}  # of the types that a file is called by
 
 
 @dataclass(frozen=True)
@@ -158,16 +160,27 @@ class ModelFile:
     def storage(self) -> str:
         """Return the type that the weights are stored in."""
         kinds = {tensor.dtype for tensor in self.tensors.values()}
-        return "int8" if "I8" in kinds else "bfloat16" if "BF16" in kinds else "float32"
+        return next((name for dtype, name in STORED_NAMES.items() if dtype in kinds), "float32")
+
+    def stored_weights(self) -> dict[str, Tensor]:
+        """Return all weights in their stored types; those in int8 are float32 when they are read."""
+        weights = {}
+        for name in shapes(self.config.model):
+            tensor = self.tensors[name]
+            if tensor.dtype == "I8":
+                where = f"{self.name}: {name}"
+                tensor = tensorfile.computed("F32", tensor.shape, partial(self.weight, name), where)
+            weights[name] = tensor
+        return weights
 
 
 def save(
     path: Path | str,
     config: Config,
-    weights: Mapping[str, np.ndarray],
+    weights: Mapping[str, np.ndarray | Tensor],
     tokenizer: Tokenizer | None = None,
     card: Mapping[str, Any] | None = None,
-    storage: Storage = "float32",
+    storage: Storage | None = "float32",
     shortlist: Shortlist | None = None,
     other_settings: Mapping[str, Any] | None = None,
     profiles: Mapping[str, LanguageProfile] | None = None,
@@ -177,6 +190,8 @@ def save(
 ) -> str:
     """Write a model and return its checksum. The weights must be exactly those of the config.
 
+    Weights that are tensors of a file, or computed, are read one after another. With `storage` None, those in float16
+    and bfloat16 are stored as they are, and others as float32.
     `other_settings` are settings of an older or newer file that this version does not have; they are written unchanged.
     """
     check_weights(str(path), shapes(config.model), {name: array.shape for name, array in weights.items()})
@@ -186,11 +201,12 @@ def save(
     ):
         if each is not None and each.vocab > size:  # fewer is fine: published models round their tables up
             raise ModelFileError(f"{path}: expected a tokeniser of at most {setting} = {size} pieces; got {each.vocab}")
-    if storage not in STORAGES:
+    if storage is not None and storage not in STORAGES:
         raise ConfigError(f"storage: expected one of {', '.join(STORAGES)}; got {storage!r}")
     tensors: dict[str, Tensor] = {}
-    for name, array in weights.items():
-        tensors.update(STORAGES[storage](name, array))
+    store = _store_as_it_is if storage is None else STORAGES[storage]
+    for name, weight in weights.items():
+        tensors.update(store(name, weight if isinstance(weight, Tensor) else Tensor.of(weight)))
     if shortlist is not None:
         tensors.update(shortlist.tensors())
     metadata = {
@@ -310,18 +326,32 @@ def _shortlist(path: Path | str, lists: Mapping[str, Tensor], config: ModelConfi
     return shortlist
 
 
-def _store_float32(name: str, array: np.ndarray) -> dict[str, Tensor]:
-    return {name: Tensor("F32", array.astype(np.float32, copy=False))}
+def _store_as_it_is(name: str, tensor: Tensor) -> dict[str, Tensor]:
+    return {name: tensor} if tensor.dtype in ("F16", "BF16") else _store_float32(name, tensor)
 
 
-def _store_bfloat16(name: str, array: np.ndarray) -> dict[str, Tensor]:
-    return {name: tensorfile.bfloat16(array)}
+def _store_float32(name: str, tensor: Tensor) -> dict[str, Tensor]:
+    if tensor.dtype == "F32":
+        return {name: tensor}
+    tensor.check_number()
+    return {name: tensorfile.computed("F32", tensor.shape, tensor.read_float32, name)}
 
 
-def _store_int8(name: str, array: np.ndarray) -> dict[str, Tensor]:
-    if not is_quantized(name, array):
-        return _store_float32(name, array)
-    rows, scale = quantize(array)
+def _store_bfloat16(name: str, tensor: Tensor) -> dict[str, Tensor]:
+    if tensor.dtype == "BF16":
+        return {name: tensor}
+    tensor.check_number()
+
+    def rounded() -> np.ndarray:
+        return tensorfile.bfloat16(tensor.read_float32()).data
+
+    return {name: tensorfile.computed("BF16", tensor.shape, rounded, name)}
+
+
+def _store_int8(name: str, tensor: Tensor) -> dict[str, Tensor]:
+    if not is_quantized_shape(name, tensor.shape):
+        return _store_float32(name, tensor)
+    rows, scale = quantize(tensor.read_float32())
     return {name: Tensor("I8", rows), name + SCALE: Tensor("F32", scale)}
 
 

@@ -13,7 +13,7 @@ import math
 import os
 import struct
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -47,9 +47,11 @@ PICKLE_BEGINNINGS = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x8
 
 
 class Tensor:
-    """An array and its safetensors type. A tensor of a file is read when `data` is first used."""
+    """An array and its safetensors type. A tensor of a file, or one that is computed, is read when it is first used."""
 
-    def __init__(self, dtype: str, data: np.ndarray | StoredArray, shape: tuple[int, ...] | None = None) -> None:
+    def __init__(
+        self, dtype: str, data: np.ndarray | StoredArray | ComputedArray, shape: tuple[int, ...] | None = None
+    ) -> None:
         self.dtype = dtype
         self.shape = (
             data.shape if shape is None else shape
@@ -68,8 +70,8 @@ class Tensor:
         return self._data
 
     def read(self) -> np.ndarray:
-        """Return the same as `data`, without caching what is read from a file."""
-        return self._data.read() if isinstance(self._data, StoredArray) else self._data
+        """Return the same as `data`, without caching what is read from a file or computed."""
+        return self._data if isinstance(self._data, np.ndarray) else self._data.read()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the data too, because another machine may not have the file."""
@@ -78,28 +80,37 @@ class Tensor:
     @property
     def cached_bytes(self) -> int:
         """The memory that the values take; 0 if they are in a file and have not been read, or not been kept."""
-        return 0 if isinstance(self._data, StoredArray) else self._data.nbytes
+        return self._data.nbytes if isinstance(self._data, np.ndarray) else 0
 
     @property
     def nbytes(self) -> int:
         """The size of the stored values, in bytes."""
-        return self._data.size if isinstance(self._data, StoredArray) else self._data.nbytes
+        return self._data.nbytes if isinstance(self._data, np.ndarray) else self._data.size
 
     def float32(self) -> np.ndarray:
         """Return the values as float32; raise ModelFileError for a type that cannot be converted."""
-        where = f"{self._data.where}: " if isinstance(self._data, StoredArray) else ""
-        if self.dtype in DTYPES and self.dtype != "C64":
+        self.check_number()
+        if self.dtype in DTYPES:
             return self.data.astype(np.float32, copy=False)
-        if self.dtype not in ("BF16", *FLOAT8):
+        # The raw bits are not cached: no caller needs both, and they may be large.
+        return self.read_float32()
+
+    def read_float32(self) -> np.ndarray:
+        """Return the same as `float32`, without caching what is read from a file or computed."""
+        self.check_number()
+        values = self.read()
+        if self.dtype in DTYPES:
+            return values.astype(np.float32, copy=False)
+        return widen_bfloat16(values) if self.dtype == "BF16" else float8_values(self.dtype)[values]
+
+    def check_number(self) -> None:
+        """Raise ModelFileError for a type that cannot be converted to float32."""
+        if self.dtype == "C64" or self.dtype not in ("BF16", *DTYPES, *FLOAT8):
+            where = "" if isinstance(self._data, np.ndarray) else f"{self._data.where}: "
             raise ModelFileError(
                 f"{where}tensors of the type {self.dtype} cannot be converted to float32",
                 "save the model with float32, float16 or bfloat16 weights",
             )
-        # The raw bits are not cached: no caller needs both, and they may be large.
-        bits = self.read()
-        if self.dtype == "BF16":
-            return (bits.astype(np.uint32) << 16).view(np.float32)
-        return float8_values(self.dtype)[bits]
 
 
 @cache
@@ -121,6 +132,12 @@ def float8_values(dtype: str) -> np.ndarray:
     else:  # FNUZ: no infinity; the bits of negative zero are not a number
         values[0x80] = np.nan
     return values.astype(np.float32)
+
+
+def widen_bfloat16(bits: np.ndarray) -> np.ndarray:
+    """Return the float32 values of the bits of bfloat16 numbers."""
+    values: np.ndarray = (bits.astype(np.uint32) << 16).view(np.float32)
+    return values
 
 
 def bfloat16(array: np.ndarray) -> Tensor:
@@ -194,6 +211,26 @@ class StoredArray:
         array = self.file.read(self.start, self.size).view(self.kind).reshape(self.shape)
         array.flags.writeable = False
         return array
+
+
+@dataclass(frozen=True)
+class ComputedArray:
+    """An array that is computed each time it is read, so that a large one need not stay in memory."""
+
+    where: str  # for error messages
+    compute: Callable[[], np.ndarray]
+    size: int  # in bytes
+    shape: tuple[int, ...]
+
+    def read(self) -> np.ndarray:
+        """Compute the array."""
+        return self.compute()
+
+
+def computed(dtype: str, shape: tuple[int, ...], compute: Callable[[], np.ndarray], where: str) -> Tensor:
+    """Return a tensor of a type and shape whose values `compute` returns, each time they are read."""
+    size = math.prod(shape) * np.dtype(LAYOUTS[dtype]).itemsize
+    return Tensor(dtype, ComputedArray(where, compute, size, shape))
 
 
 def open_file(path: Path) -> OpenFile:
@@ -290,30 +327,47 @@ def bits_of(dtype: str) -> int | None:
 
 
 def write(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str:
-    """Write a file atomically; return its checksum."""
-    checksum, parts = packed(tensors, metadata)
+    """Write a file atomically; return its checksum. One tensor after another is read and written."""
+    table = _table(tensors)
+    digest = _digest(table, metadata)
     with files.atomic_write(path) as file:
-        for part in parts:
-            file.write(part)
-    return checksum
+        file.write(_header(table, metadata, _stated(digest)))  # of the same length as the final one
+        for name in table:
+            data = _bytes(np.asarray(tensors[name].read(), order="C"))
+            assert data.nbytes == tensors[name].nbytes, name
+            digest.update(data)
+            file.write(data)
+        file.seek(0)
+        file.write(_header(table, metadata, _stated(digest)))
+    return _stated(digest)
 
 
 def packed(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> tuple[str, list[bytes | memoryview]]:
     """Return the checksum, and the parts of a file in their order."""
-    # Wide types first, so that the position of every tensor is a multiple of its element size.
-    order = sorted(tensors, key=lambda name: -tensors[name].data.itemsize)
+    table = _table(tensors)
     # Not ascontiguousarray, which would turn a scalar into an array of one dimension.
-    arrays = {name: np.asarray(tensors[name].data, order="C") for name in order}
+    parts = [_bytes(np.asarray(tensors[name].data, order="C")) for name in table]
+    checksum = _checksum(table, metadata, parts)
+    return checksum, [_header(table, metadata, checksum), *parts]
+
+
+def _table(tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    """Return the type, shape and position of every tensor, in the order in which they are stored."""
+    # Wide types first, so that the position of every tensor is a multiple of its element size.
+    order = sorted(tensors, key=lambda name: -np.dtype(LAYOUTS.get(tensors[name].dtype, np.uint8)).itemsize)
     table: dict[str, Any] = {}
     offset = 0
-    for name, array in arrays.items():
-        tensor, end = tensors[name], offset + array.nbytes
+    for name in order:
+        tensor, end = tensors[name], offset + tensors[name].nbytes
         table[name] = {"dtype": tensor.dtype, "shape": list(tensor.shape), "data_offsets": [offset, end]}
         offset = end
-    checksum = _checksum(table, metadata, map(_bytes, arrays.values()))
+    return table
+
+
+def _header(table: Mapping[str, Any], metadata: Mapping[str, str], checksum: str) -> bytes:
     header = json.dumps({"__metadata__": {**metadata, CHECKSUM: checksum}, **table}, ensure_ascii=False).encode()
     header += b" " * (-len(header) % 8)
-    return checksum, [struct.pack("<Q", len(header)) + header, *map(_bytes, arrays.values())]
+    return struct.pack("<Q", len(header)) + header
 
 
 def _bytes(array: np.ndarray) -> memoryview:
@@ -321,7 +375,15 @@ def _bytes(array: np.ndarray) -> memoryview:
 
 
 def _checksum(table: Mapping[str, Any], metadata: Mapping[str, str], data: Iterable[memoryview]) -> str:
-    digest = hashlib.sha256(json.dumps([table, dict(metadata)], sort_keys=True).encode())
+    digest = _digest(table, metadata)
     for part in data:
         digest.update(part)
+    return _stated(digest)
+
+
+def _digest(table: Mapping[str, Any], metadata: Mapping[str, str]) -> hashlib._Hash:
+    return hashlib.sha256(json.dumps([table, dict(metadata)], sort_keys=True).encode())
+
+
+def _stated(digest: hashlib._Hash) -> str:
     return f"sha256:{digest.hexdigest()}"

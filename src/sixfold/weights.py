@@ -91,10 +91,10 @@ def _layer(config: ModelConfig, cross: bool) -> Iterator[tuple[str, Shape]]:
 
 def _attention(config: ModelConfig, name: str) -> Iterator[tuple[str, Shape]]:
     width = (config.heads + 2 * config.groups) * config.d_head
-    yield from _linear(f"{name}.query_key_value", config.d_model, width, config.bias)
+    yield from _linear(f"{name}.query_key_value", config.d_model, width, config.has_query_key_value_bias)
     if config.compatibility == "additive":
         yield f"{name}.compatibility.weight", (config.heads, config.d_head)
-    yield from _linear(f"{name}.output", config.d_model, config.d_model, config.bias)
+    yield from _linear(f"{name}.output", config.heads * config.d_head, config.d_model, config.bias)
 
 
 def _output(config: ModelConfig) -> Iterator[tuple[str, Shape]]:
@@ -154,14 +154,23 @@ class Cost:
 def cost(config: ModelConfig, length: int) -> Cost:
     """Return the cost of one token in a sequence of `length` tokens.
 
-    A multiply-add counts as two operations. Attention covers all `length` keys, and half of them if it is causal.
+    A multiply-add counts as two operations. Attention covers all `length` keys, and half of them if it is causal; with
+    a sliding window, those of the window.
     """
     per_stack = {}
     for stack in config.stacks:
         cross = has_cross_attention(config, stack)
         weights = sum(math.prod(s) for name, s in _layer(config, cross) if name.endswith("weight") and len(s) == 2)
-        keys = length / 2 if stack == "decoder" else length
+        keys = causal_keys(config, length) if stack == "decoder" else length
         keys += length if cross else 0
-        per_stack[stack] = round(depth(config, stack) * (2 * weights + 4 * keys * config.d_model))
+        per_stack[stack] = round(depth(config, stack) * (2 * weights + 4 * keys * config.heads * config.d_head))
     head = sum(math.prod(s) for name, s in _output(config) if len(s) == 2)
     return Cost(per_stack.get("encoder", 0), per_stack.get("decoder", 0), 2 * head)
+
+
+def causal_keys(config: ModelConfig, length: int) -> float:
+    """Return how many keys a position attends to in the mean of a sequence of `length` tokens."""
+    window = config.sliding_window
+    if not window or length <= window:
+        return length / 2
+    return (window * window / 2 + (length - window) * window) / length

@@ -129,7 +129,7 @@ def test_decoder_only_models_continue_alike(name):
     compare(beam_search(stepper(), prompts[:, -1], config.eos, four), engine.decode(prompts.tolist(), four))
 
 
-@pytest.mark.parametrize("change", ["cosine", "additive", "token types", "output transform"])
+@pytest.mark.parametrize("change", ["cosine", "additive", "token types", "output transform", "sliding window"])
 def test_what_ctranslate2_cannot_run_is_refused_by_name(change):
     config = replace(SMALL, **OPTIONS[change])
     setting = next(iter(OPTIONS[change]))

@@ -70,9 +70,28 @@ def llama(d_model, heads, layers, d_ff, kv_heads=None, **more):
     ))  # fmt: skip
 
 
+def qwen2(d_model, heads, layers, d_ff, kv_heads=None, **more):
+    return transformers.Qwen2ForCausalLM(transformers.Qwen2Config(
+        vocab_size=VOCAB, hidden_size=d_model, num_attention_heads=heads, num_key_value_heads=kv_heads or heads,
+        num_hidden_layers=layers, intermediate_size=d_ff, max_position_embeddings=40, bos_token_id=1, eos_token_id=2,
+        **more,
+    ))  # fmt: skip
+
+
+def mistral(d_model, heads, layers, d_ff, kv_heads=None, **more):
+    return transformers.MistralForCausalLM(transformers.MistralConfig(
+        vocab_size=VOCAB, hidden_size=d_model, num_attention_heads=heads, num_key_value_heads=kv_heads or heads,
+        num_hidden_layers=layers, intermediate_size=d_ff, max_position_embeddings=40, **{"sliding_window": 4, **more},
+    ))  # fmt: skip
+
+
+LLAMA_3 = {
+    "rope_type": "llama3", "rope_theta": 100.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 20,
+}  # fmt: skip
 CASES = {
     f"{make.__name__} {name}": (make, shape, {})
-    for make in (marian, m2m_100, mbart, bert, gpt2, llama)
+    for make in (marian, m2m_100, mbart, bert, gpt2, llama, qwen2, mistral)
     for name, shape in SHAPES.items()
 }
 CASES |= {
@@ -92,6 +111,18 @@ CASES |= {
     "llama grouped-query": (llama, SHAPES["small"], {"kv_heads": 2}),
     "llama multi-query": (llama, SHAPES["wide"], {"kv_heads": 1}),
     "llama tied": (llama, SHAPES["small"], {"tie_word_embeddings": True}),
+    "llama 3": (llama, SHAPES["small"], {"kv_heads": 2, "rope_parameters": LLAMA_3, "tie_word_embeddings": True}),
+    "llama with wide heads": (llama, SHAPES["small"], {"head_dim": 12}),
+    "llama with linear scaling": (
+        llama, SHAPES["small"], {"rope_parameters": {"rope_theta": 100.0, "rope_type": "linear", "factor": 2.5}},
+    ),
+    "llama with biases": (llama, SHAPES["small"], {"attention_bias": True, "mlp_bias": True}),
+    "qwen2 grouped-query": (qwen2, SHAPES["small"], {"kv_heads": 1, "tie_word_embeddings": True}),
+    "qwen2 with a window": (
+        qwen2, SHAPES["small"], {"use_sliding_window": True, "sliding_window": 3, "max_window_layers": 0},
+    ),
+    "mistral without a window": (mistral, SHAPES["small"], {"sliding_window": None}),
+    "mistral with wide heads": (mistral, SHAPES["small"], {"head_dim": 10, "kv_heads": 2}),
     "gpt2 untied": (gpt2, SHAPES["small"], {"tie_word_embeddings": False}),
     "llama with another base": (
         llama, SHAPES["small"], {"rope_parameters": {"rope_theta": 500.0, "rope_type": "default"}},
@@ -199,6 +230,9 @@ def test_shards_are_put_together(tmp_path):
         "gpt2 small",
         "llama grouped-query",
         "llama tied",
+        "llama 3",
+        "qwen2 grouped-query",
+        "mistral with wide heads",
     ],
 )
 @torch.no_grad()
@@ -220,7 +254,9 @@ def test_weights_go_back_as_they_came(name, tmp_path):
     torch.testing.assert_close(*all_logits(fresh, file, source, target, padding)[:2], rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["marian small", "bert small", "gpt2 small", "llama small"])
+@pytest.mark.parametrize(
+    "name", ["marian small", "bert small", "gpt2 small", "llama small", "qwen2 small", "mistral small"]
+)
 @torch.no_grad()
 def test_a_config_may_leave_out_what_transformers_assumes(name, tmp_path):
     """Old configs on the Hub lack newer settings, so this test removes the settings that have their default value."""
@@ -319,8 +355,14 @@ def test_all_missing_and_unexpected_weights_are_named():
     ("settings", "message"),
     [
         ({"model_type": "t5"}, f"expected a model_type of {', '.join(FAMILIES)}; got 't5'"),
-        ({"model_type": "llama", "rope_parameters": {"rope_type": "llama3"}},
-         "rope type: expected 'default'; got 'llama3'"),
+        ({"model_type": "llama", "rope_parameters": {"rope_type": "yarn"}},
+         "rope type: expected one of default, linear, llama3; got 'yarn'"),
+        ({"model_type": "llama", "rope_parameters": {"rope_type": "llama3", "factor": 8.0}},
+         "rope type llama3: expected low_freq_factor, high_freq_factor, original_max_position_embeddings; found none"),
+        ({"model_type": "llama", "rope_parameters": {"partial_rotary_factor": 0.5}},
+         "partial_rotary_factor: expected 1; got 0.5"),
+        ({"model_type": "qwen2", "layer_types": ["full_attention", "sliding_attention"]},
+         "layer_types: expected one kind for all layers; got full_attention, sliding_attention"),
         ({"model_type": "gpt2", "activation_function": "mish", "eos_token_id": 1, "vocab_size": 9, "n_embd": 4,
           "n_head": 2, "n_layer": 1, "n_positions": 9}, "activation_function: expected one of"),
     ],

@@ -39,7 +39,7 @@ class Peer:
         ids = torch.tensor([self.tokenizer(prompt).input_ids])
         result = self.model.generate(
             ids, attention_mask=torch.ones_like(ids), max_new_tokens=TOKENS, do_sample=False,
-            pad_token_id=self.model.config.eos_token_id, **settings,
+            pad_token_id=0, **settings,
         )  # fmt: skip
         return result[0, ids.size(1) :].tolist()
 

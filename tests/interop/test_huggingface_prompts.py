@@ -75,7 +75,7 @@ def test_llama_folders_with_a_sentencepiece_model_alone_are_read(tmp_path):
 
 
 def test_all_tokens_that_end_a_text_are_kept(folder):
-    assert load_folder(folder).prompt_format.ends == (load_folder(folder).config.model.eos,)
+    assert load_folder(folder).prompt_format.ends[0] == load_folder(folder).config.model.eos
     edit(folder / "generation_config.json", eos_token_id=[2, 7, 10**9])
     assert load_folder(folder).prompt_format.ends == (2, 7)
     (folder / "generation_config.json").unlink()

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from sixfold.model.attention import COMPATIBILITIES, Attention, causal_mask
+from sixfold.model.attention import COMPATIBILITIES, Attention, AttentionShape, causal_mask
 
 KINDS = list(COMPATIBILITIES)
 
@@ -84,6 +84,6 @@ def test_grouped_queries_are_repeated_keys(kind):
 
 
 def test_cross_attention_over_itself_is_self_attention():
-    attention = Attention(16, 4, 2, "scaled-dot", bias=True)
+    attention = Attention(AttentionShape(16, 4, 2, 4), "scaled-dot", (True, True))
     x = torch.randn(2, 5, 16)
     torch.testing.assert_close(attention(x, None, False), attention.cross_attend(x, attention.project_memory(x, None)))

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from sixfold.model.positions import Rotary, Sinusoid, rotate
+from sixfold.model.positions import AngleScaling, Rotary, Sinusoid, rotate
 
 
 def sinusoids(length, d_model, layout="interleaved"):
@@ -67,3 +67,29 @@ def test_rotation_keeps_lengths_and_leaves_position_zero(layout):
     turned = rotate(x, Rotary(8, layout, 10000.0)(torch.arange(5)[None]))
     torch.testing.assert_close(turned.norm(dim=-1), x.norm(dim=-1))
     torch.testing.assert_close(turned[:, :, 0], x[:, :, 0])
+
+
+def angle_at(scaling, position=7):
+    rotation = Rotary(8, "halves", 100.0, scaling)(torch.tensor([[position]]))
+    return torch.atan2(rotation.sin, rotation.cos)[0, 0, 0, :4].double()
+
+
+def test_llama_3_slows_the_pairs_that_turn_seldom_in_the_original_length_and_leaves_the_others():
+    lengths = [2 * math.pi * 100.0 ** (2 * pair / 8) for pair in range(4)]  # positions of a full turn
+    scaling = AngleScaling("llama3", factor=8.0, low=1.0, high=4.0, original_length=30)
+    factors = []
+    for length in lengths:
+        turns = 30 / length
+        share = (turns - 1) / (4 - 1)
+        factors.append(1.0 if turns > 4 else 1 / 8 if turns < 1 else (1 - share) / 8 + share)
+    assert factors[0] == 1.0
+    assert factors[-1] == 1 / 8
+    assert 1 / 8 < factors[1] < 1
+    expected = torch.tensor(
+        [7 * 2 * math.pi / length * factor for length, factor in zip(lengths, factors, strict=True)]
+    )
+    torch.testing.assert_close(angle_at(scaling).sin(), expected.double().sin(), rtol=0, atol=1e-6)
+
+
+def test_linear_scaling_is_the_angle_of_a_nearer_position():
+    torch.testing.assert_close(angle_at(AngleScaling("linear", 3.5)), angle_at(AngleScaling(), 2), rtol=0, atol=1e-6)

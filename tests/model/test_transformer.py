@@ -193,3 +193,16 @@ def test_each_kind_compiles_to_one_graph():
         [sys.executable, "-c", COMPILE], capture_output=True, text=True, env={"PYTHONPATH": "src:tests"}
     )
     assert result.stdout == "one graph each\n", result.stderr
+
+
+@pytest.mark.usefixtures("double_precision")
+@torch.no_grad()
+def test_a_window_hides_what_is_before_it():
+    """With one layer, a position depends on the last `sliding_window` positions and on no other."""
+    config = replace(SMALL, kind="decoder", decoder_layers=1, sliding_window=3)
+    model = random_model(config)
+    tokens = torch.randint(4, config.vocab, (1, 9))
+    changed = tokens.clone()
+    changed[0, 2] = (changed[0, 2] + 1) % config.vocab
+    difference = (model(tokens) - model(changed)).abs().amax(-1)[0]
+    assert (difference > 1e-4).tolist() == [False, False, True, True, True, False, False, False, False]

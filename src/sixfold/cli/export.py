@@ -35,8 +35,8 @@ def export(
 ) -> None:
     """Export a model for another toolkit, and read it back to compare.
 
-    huggingface writes a folder that transformers loads; ctranslate2 a folder with source.spm and target.spm; argos a
-    package that LibreTranslate installs; onnx the encoder and a step of the decoder.
+    huggingface writes a folder that transformers loads, also of a model that writes texts; ctranslate2 a folder with
+    source.spm and target.spm; argos a package that LibreTranslate installs; onnx the encoder and a step of the decoder.
     """
     from sixfold.interop.exporting import FORMATS, Export
     from sixfold.interop.exporting import export as write
@@ -46,10 +46,17 @@ def export(
     if form not in FORMATS:
         raise ConfigError(f"--to: expected one of {', '.join(FORMATS)}; got {form!r}", did_you_mean(form, FORMATS))
     file = modelfile.load(find_model(model))
-    if file.config.model.kind != "encoder-decoder" or file.tokenizer is None:
-        raise RequestError(f"{model}: expected a model that translates texts", "name another model")
-    pair = choose_pair(languages_of(file), direction)
-    for note in write(Export(file, pair, special_tokens(file, file.tokenizer, pair)), form, folder, difference):
+    if file.config.model.kind == "decoder" and form == "huggingface":
+        what = Export(file)
+    elif file.config.model.kind != "encoder-decoder" or file.tokenizer is None:
+        raise RequestError(
+            f"{model}: expected a model that translates texts, for --to {form}",
+            "a model that writes texts is exported with --to huggingface",
+        )
+    else:
+        pair = choose_pair(languages_of(file), direction)
+        what = Export(file, pair, special_tokens(file, file.tokenizer, pair))
+    for note in write(what, form, folder, difference):
         print(f"note: {note}", file=sys.stderr)
     print(folder)
 
@@ -74,9 +81,10 @@ def difference(first: ModelFile, second: ModelFile | OnnxModel) -> float:
     random, config = np.random.default_rng(1), first.config.model
     source = random.integers(0, config.vocab_read, (2, min(9, config.max_length)))
     target = random.integers(0, config.vocab, (2, min(7, config.max_length)))
-    expected = forward(first, source, target)["logits"]
+    read = source if config.kind != "decoder" else None
+    expected = forward(first, read, target)["logits"]
     if isinstance(second, ModelFile):
-        got = forward(second, source, target)["logits"]
+        got = forward(second, read, target)["logits"]
     else:  # that of the last position
         got = second.logits(source, target)[:, None]
         expected = expected[:, -1:]

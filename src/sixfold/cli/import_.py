@@ -40,7 +40,7 @@ def convert(
     storage: Annotated[
         str | None,
         typer.Option(
-            help="Store the weights as float32, bfloat16 or int8. Default: int8 if the source is, else float32."
+            help="Store the weights as float32, bfloat16 or int8. Default: as they are in the source, else float32."
         ),
     ] = None,
     source_languages: Annotated[
@@ -74,9 +74,9 @@ def convert(
         print(
             f"note: {source} has no tokeniser that is supported; the model reads and writes ids only", file=sys.stderr
         )
-    chosen_storage = cast(Storage, storage or model.storage)
+    chosen_storage = cast(Storage | None, storage or ("int8" if model.storage == "int8" else None))
     modelfile.save(
-        out, model.config, model.weights(), model.tokenizer, model.card, chosen_storage, model.shortlist,
+        out, model.config, model.stored_weights(), model.tokenizer, model.card, chosen_storage, model.shortlist,
         None, None, model.target_tokenizer, model.sequence_format, model.prompt_format,
     )  # fmt: skip
     print(out)

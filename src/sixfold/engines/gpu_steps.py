@@ -88,6 +88,9 @@ class StaticStepper:
         else:
             self.past.index_put_((self.slots, self.hypotheses, position, self.hypotheses), self.true)
             mask = self.past[:, None, :, : self.max_keys].flatten(3)
+        if self.config.sliding_window:
+            recent = self.steps[: self.max_keys] > position - self.config.sliding_window
+            mask = mask & recent[:, :, None].expand(-1, -1, width).flatten(1)[:, None, None]
         positions = position.expand(-1, width)
         if self.position_limit:  # a closed slot is one position beyond its last, where a learned table may end
             positions = positions.clamp(max=self.position_limit - 1)

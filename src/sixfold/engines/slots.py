@@ -121,7 +121,7 @@ class Slots:
         begin = len(self.tokens[slot])
         end = begin + len(tokens)
         positions = torch.arange(begin, end, device=self.device)[None]
-        mask = torch.arange(end, device=self.device) <= positions[0, :, None]
+        mask = self._visible(torch.arange(end, device=self.device), positions[0, :, None])
         self._select(slice(slot, slot + 1), end, positions[0, :1])
         new = torch.tensor([list(tokens)], device=self.device)
         x = self.model.decoder(new, mask[None, None], caches=self.layers, positions=positions)
@@ -134,12 +134,17 @@ class Slots:
         lengths = torch.tensor([len(each) for each in self.tokens[:count]], device=self.device)
         end = 1 + max(len(each) for each in self.tokens[:count])
         keys = torch.arange(end, device=self.device)
-        mask = (keys[None] <= lengths[:, None])[:, None, None] if count > 1 else None
+        mask = self._visible(keys[None], lengths[:, None])[:, None, None]
         self._select(slice(0, count), end, lengths)
         x = self.model.decoder(tokens[:, None], mask, caches=self.layers, positions=lengths[:, None])
         for each, token in zip(self.tokens, tokens.tolist(), strict=False):
             each.append(token)
         return self.model.output(x[:, -1])
+
+    def _visible(self, keys: Tensor, positions: Tensor) -> Tensor:
+        """Return which keys each position may attend to: those up to itself, or the last ones of them in a window."""
+        visible, window = keys <= positions, self.model.decoder.window
+        return visible & (keys > positions - window) if window else visible
 
     def _select(self, slots: slice, end: int, lengths: Int[Tensor, "rows"]) -> None:
         """Say which slots the next call of the model works on, and to which position."""

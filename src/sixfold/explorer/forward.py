@@ -101,7 +101,8 @@ class Forward:
         if source is not None:
             x = memory = self.stack("encoder", source, source_mask, types=types)
         if target is not None:
-            x = self.stack("decoder", target, causal_mask(target.shape[1]), memory, source_mask)
+            mask = causal_mask(target.shape[1], self.config.sliding_window)
+            x = self.stack("decoder", target, mask, memory, source_mask)
         assert x is not None
         self.output(x)
         return self.arrays
@@ -214,7 +215,8 @@ class Forward:
             "value": (width + kv_width, width + 2 * kv_width),
         }
         weight = self.weight(f"{name}.query_key_value.weight")
-        bias = self.weight(f"{name}.query_key_value.bias") if self.config.bias else np.zeros(len(weight), np.float32)
+        has_bias = self.config.has_query_key_value_bias
+        bias = self.weight(f"{name}.query_key_value.bias") if has_bias else np.zeros(len(weight), np.float32)
         start, end = ranges[role]
         projected = matmul_transposed(x, weight[start:end]) + bias[start:end]
         split = projected.reshape(*projected.shape[:2], -1, self.config.d_head).transpose(0, 2, 1, 3)
@@ -244,7 +246,7 @@ class Forward:
 
     def rotate(self, x: Queries) -> Queries:
         """Rotate feature pair i at position p by the angle p / base^(2i/d_head) (RoFormer eq. 15)."""
-        angle = angles(self.positions(x.shape[2]), self.config.d_head, self.config.rotary_base)
+        angle = rotary_angles(self.config, self.positions(x.shape[2]))
         cos, sin = np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
         first, second = pair_slices(self.config.d_head, self.config.position_layout)
         rotated = np.empty_like(x)
@@ -296,11 +298,27 @@ def sinusoids(
 
 
 def angles(
-    positions: Int[Array, "length"], width: int, base: float, spacing: str = "open"
+    positions: Int[Array, "length"] | Float[Array, "length"], width: int, base: float, spacing: str = "open"
 ) -> Float[Array, "length pairs"]:
     """pos / base^(2i/width), for every position and pair i of features; if closed, pos / base^(i/(width/2 - 1))."""
     steps = width // 2 if spacing == "open" else max(1, width // 2 - 1)
     return np.asarray(positions[:, None] / base ** (np.arange(width // 2) / steps))
+
+
+def rotary_angles(config: ModelConfig, positions: Int[Array, "length"]) -> Float[Array, "length pairs"]:
+    """pos / base^(2i/d_head), scaled for texts that are longer than those a model was trained on.
+
+    "linear" divides all angles by the factor (position interpolation). "llama3" divides those of pairs that turn less
+    than `rotary_low` times in the original length, and leaves those that turn more than `rotary_high` times.
+    """
+    angle = angles(positions, config.d_head, config.rotary_base)
+    if config.rotary_scaling == "none":
+        return angle
+    if config.rotary_scaling == "linear":
+        return angle / config.rotary_factor
+    turns = config.rotary_original_length * angles(np.ones(1), config.d_head, config.rotary_base)[0] / (2 * math.pi)
+    share = np.clip((turns - config.rotary_low) / (config.rotary_high - config.rotary_low), 0, 1)
+    return np.asarray(angle * (share + (1 - share) / config.rotary_factor))
 
 
 def pair_slices(width: int, layout: str) -> tuple[slice, slice]:
@@ -328,14 +346,18 @@ def position_table(model: ModelFile, count: int) -> Array:
         rows = model.weight(f"{config.stacks[0]}.embedding.position.weight")[config.position_offset :]
         return np.ascontiguousarray(rows[:count])
     if config.positions == "rotary":
-        angle = angles(np.arange(count), config.d_head, config.rotary_base)
+        angle = rotary_angles(config, np.arange(count))
         return np.concatenate([np.cos(angle), np.sin(angle)], axis=1).astype(np.float32)
     raise RequestError("positions: expected a model with positions; this one has none")
 
 
-def causal_mask(length: int) -> Bool[Array, "1 1 length length"]:
-    """Return the mask by which position i may look at positions up to i (AIAYN 3.2.3)."""
-    return np.tri(length, dtype=bool)[None, None]
+def causal_mask(length: int, window: int = 0) -> Bool[Array, "1 1 length length"]:
+    """Return the mask by which position i may look at positions up to i (AIAYN 3.2.3).
+
+    With a window, these are the last `window` positions (Longformer 3.1; Mistral 7B 2).
+    """
+    mask = np.tri(length, dtype=bool)
+    return (mask & ~np.tri(length, k=-window, dtype=bool) if window else mask)[None, None]
 
 
 def softmax(scores: Array) -> Array:

@@ -74,4 +74,6 @@ class IncrementalDecoder(Forward):
                 earlier = self.caches[name]
                 key, value = (np.concatenate(pair, axis=2) for pair in zip(earlier, (key, value), strict=True))
             self.caches[name] = key, value
+            window = self.config.sliding_window
+            key, value = key[:, :, -window:], value[:, :, -window:]  # 0: all
         return super().attention(name, query, key, value, mask)

@@ -22,6 +22,7 @@ from sixfold.weights import canonical, depth, has_cross_attention
 BINARY_VERSION = 6
 SPECS = {"encoder-decoder": ("TransformerSpec", 7), "decoder": ("TransformerDecoderSpec", 8)}
 DTYPES = ("float32", "int8", "int16", "int32", "float16", "bfloat16")  # in the order of their codes
+ROTARY_SCALINGS = {"linear": 0, "llama3": 2}
 ACTIVATIONS = {"relu": 0, "gelu-tanh": 1, "silu": 2, "swiglu": 2, "gelu": 3}
 
 Variables = dict[str, np.ndarray]
@@ -46,6 +47,7 @@ def check_supported(config: ModelConfig) -> None:
         "model.kind": (config.kind == "encoder", "an encoder-only model has nothing to decode"),
         "model.compatibility": (config.compatibility != "scaled-dot", "it only knows scaled dot products"),
         "model.token_types": (config.token_types > 0, "its encoder adds no token types"),
+        "model.sliding_window": (config.sliding_window > 0, "it leaves the window out of account in a prompt"),
         "model.output_transform": (config.output_transform, "its decoder has no layer before the projection"),
     }
     refused = [f"{name} = {getattr(config, name[6:])!r} ({why})" for name, (no, why) in reasons.items() if no]
@@ -188,10 +190,25 @@ def _layer(model: Weights, stack: str, index: int) -> Iterator[tuple[str, np.nda
     for attention in ("self_attention", "attention") if cross else ("self_attention",):
         if config.groups != config.heads:
             yield f"{theirs}/{attention}/num_heads_kv", np.array(config.groups, np.int32)
+        if config.head_width:
+            yield f"{theirs}/{attention}/head_dim", np.array(config.head_width, np.int32)
         if config.positions == "rotary" and attention == "self_attention":
-            yield f"{theirs}/{attention}/rotary_dim", np.array(0, np.int32)  # 0: all of the head
-            yield f"{theirs}/{attention}/rotary_interleave", np.array(config.position_layout == "interleaved", np.int8)
-            yield f"{theirs}/{attention}/rotary_base", np.array(config.rotary_base, np.float32)
+            for name, value in _rotary(config):
+                yield f"{theirs}/{attention}/{name}", value
+
+
+def _rotary(config: ModelConfig) -> Iterator[tuple[str, np.ndarray]]:
+    yield "rotary_dim", np.array(0, np.int32)  # 0: all of the head
+    yield "rotary_interleave", np.array(config.position_layout == "interleaved", np.int8)
+    yield "rotary_base", np.array(config.rotary_base, np.float32)
+    if config.rotary_scaling == "none":
+        return
+    yield "rotary_scaling_type", np.array(ROTARY_SCALINGS[config.rotary_scaling], np.int8)
+    yield "rotary_scaling_factor", np.array(config.rotary_factor, np.float32)
+    if config.rotary_scaling == "llama3":
+        yield "rotary_low_freq_factor", np.array(config.rotary_low, np.float32)
+        yield "rotary_high_freq_factor", np.array(config.rotary_high, np.float32)
+        yield "original_max_position_embeddings", np.array(config.rotary_original_length, np.int32)
 
 
 def _cross_attention(model: Weights, ours: str, theirs: str, index: int) -> Iterator[tuple[str, np.ndarray]]:
@@ -236,8 +253,15 @@ def _matrix(
     scale = model.scale(name)
     if scale is not None:
         yield f"{theirs}/weight_scale", scale[rows]
-    if bias or (bias is None and model.config.bias and ".embedding." not in ours):
+    if has_bias(model.config, ours) if bias is None else bias:
         yield f"{theirs}/bias", model[f"{ours}.bias"][rows]
+
+
+def has_bias(config: ModelConfig, name: str) -> bool:
+    """Return whether a matrix of a layer or of an embedding has a bias."""
+    if ".embedding." in name:
+        return False
+    return config.has_query_key_value_bias if name.endswith("query_key_value") else config.bias
 
 
 def _norm(model: Weights, ours: str, theirs: str) -> Iterator[tuple[str, np.ndarray]]:

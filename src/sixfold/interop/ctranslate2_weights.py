@@ -60,7 +60,7 @@ def _linear(
 ) -> Iterator[tuple[str, Tensor]]:
     """Yield the weight and the bias of a layer, which may be in several parts there. A part may lack its bias."""
     yield from _matrix(variables, ours, [f"{name}/weight" for name in theirs])
-    if config.bias:
+    if config.has_query_key_value_bias if ours.endswith("query_key_value") else config.bias:
         biases = [
             _float(variables, f"{name}/bias").data
             if f"{name}/bias" in variables

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from sixfold.errors import ModelFileError, RequestError
 from sixfold.interop.ctranslate2 import convert
+from sixfold.interop.huggingface_decoders import write_decoder
 from sixfold.interop.huggingface_export import write_huggingface
 from sixfold.interop.onnx import OnnxModel, write_onnx
 from sixfold.interop.sentencepiece import to_sentencepiece
@@ -26,15 +27,16 @@ Languages = tuple[str, str]
 # The largest difference between the logits of two models, of which the second is what was written.
 Difference = Callable[[ModelFile, ModelFile | OnnxModel], float]
 MAX_DIFFERENCE = 1e-3
+NO_SPECIAL_TOKENS = SpecialTokens((), (), ())
 
 
 @dataclass(frozen=True)
 class Export:
-    """What is exported: a model, the direction that it is exported for, and the special tokens of that."""
+    """What is exported: a model, and if it translates, the direction that it is exported for and its special tokens."""
 
     file: ModelFile
-    languages: Languages
-    special: SpecialTokens
+    languages: Languages = ("", "")
+    special: SpecialTokens = NO_SPECIAL_TOKENS
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -190,6 +192,8 @@ def _write_onnx(what: Export, folder: Path) -> list[str]:
 
 
 def _write_huggingface(what: Export, folder: Path) -> list[str]:
+    if what.file.config.model.kind == "decoder":
+        return write_decoder(what.file, folder)
     return write_huggingface(what.file, what.tokenizer, what.target_tokenizer, what.languages, pieces_of, folder)
 
 

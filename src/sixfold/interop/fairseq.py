@@ -16,7 +16,6 @@ from sixfold.interop.huggingface import rename
 from sixfold.interop.huggingface_tokenizers import ChosenLanguages, TextParts, make_tokenizer, read_pieces
 from sixfold.interop.weight_names import M2M100, MBART, Family
 from sixfold.modelfile import ModelFile
-from sixfold.tensorfile import Tensor
 from sixfold.text.foreign_codes import code_of
 from sixfold.text.sequence_format import SequenceFormat
 from sixfold.text.subword_nmt import SubwordNmtCodes
@@ -61,9 +60,8 @@ def load_fairseq(path: Path, chosen: ChosenLanguages) -> ModelFile:
     parts = _text_parts(path.parent, arguments, config, chosen)
     card: dict[str, Any] = {"parent": f"fairseq checkpoint {path.name}", "languages": parts.languages}
     full = Config(config, TokenizerConfig(vocab=config.vocab), data=DataConfig(max_tokens=config.max_length))
-    tensors = {name: Tensor("F32", array) for name, array in weights.items()}
     return ModelFile(
-        full, tensors, parts.tokenizer, card, target_tokenizer=parts.target_tokenizer,
+        full, weights, parts.tokenizer, card, target_tokenizer=parts.target_tokenizer,
         sequence_format=parts.sequence_format,
     )  # fmt: skip
 

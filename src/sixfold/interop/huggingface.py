@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from sixfold.interop.huggingface_tokenizers import ChosenLanguages, TextParts, r
 from sixfold.interop.start_token import FORBIDDEN
 from sixfold.interop.weight_names import FAMILIES, Family, Settings
 from sixfold.modelfile import ModelFile
-from sixfold.tensorfile import Tensor
+from sixfold.tensorfile import Tensor, computed
 from sixfold.weights import check_weights, shapes
 
 # Settings of a model that newer versions of transformers keep in generation_config.json.
@@ -46,7 +46,6 @@ def load_folder(folder: Path, chosen: ChosenLanguages | None = None) -> ModelFil
     if tokenizer is not None and config.kind == "encoder":  # config.json of an encoder lacks the special ids
         config = replace(tokenizer.fit(config), vocab=config.vocab)
     forbid_tokens(config, weights, settings)
-    tensors = {name: Tensor("F32", array) for name, array in weights.items()}
     card: dict[str, Any] = {"parent": f"{settings['model_type']} checkpoint {folder.resolve().name}"}
     card |= card_of_readme(folder / "README.md")
     if parts.languages is not None:
@@ -55,12 +54,12 @@ def load_folder(folder: Path, chosen: ChosenLanguages | None = None) -> ModelFil
         model=config, tokenizer=TokenizerConfig(vocab=config.vocab), data=DataConfig(max_tokens=config.max_length)
     )
     return ModelFile(
-        full, tensors, tokenizer, card, target_tokenizer=parts.target_tokenizer, sequence_format=parts.sequence_format,
+        full, weights, tokenizer, card, target_tokenizer=parts.target_tokenizer, sequence_format=parts.sequence_format,
         prompt_format=prompt_format,
     )  # fmt: skip
 
 
-def forbid_tokens(config: ModelConfig, weights: dict[str, np.ndarray], settings: Settings) -> None:
+def forbid_tokens(config: ModelConfig, weights: dict[str, Tensor], settings: Settings) -> None:
     """Make tokens that generation may never write unlikely, such as <pad> of Marian, by their bias.
 
     transformers leaves these tokens out after the softmax; here they have no share in it, for every engine alike.
@@ -69,9 +68,9 @@ def forbid_tokens(config: ModelConfig, weights: dict[str, np.ndarray], settings:
     if not config.output_bias or not isinstance(banned, list):
         return
     tokens = [word[0] for word in banned if isinstance(word, list) and len(word) == 1 and type(word[0]) is int]
-    bias = np.array(weights["output.projection.bias"], np.float32)
+    bias = np.array(weights["output.projection.bias"].float32())
     bias[[token for token in tokens if 0 <= token < config.vocab]] = FORBIDDEN
-    weights["output.projection.bias"] = bias
+    weights["output.projection.bias"] = Tensor("F32", bias)
 
 
 def card_of_readme(path: Path) -> dict[str, Any]:
@@ -87,10 +86,11 @@ def card_of_readme(path: Path) -> dict[str, Any]:
 
 def translate(
     settings: Settings, arrays: Mapping[str, np.ndarray | Tensor], where: str = "checkpoint"
-) -> tuple[ModelConfig, dict[str, np.ndarray]]:
+) -> tuple[ModelConfig, dict[str, Tensor]]:
     """Convert settings and weights of transformers to ours. Raise ModelFileError that names all unfit weights.
 
-    Only tensors that become a weight are read and converted. Those that a family ignores may have any type.
+    No weight is read before it is used; float16 and bfloat16 stay what they are. Those that a family ignores may have
+    any type.
     """
     kind = settings.get("model_type")
     if not isinstance(kind, str) or kind not in FAMILIES:
@@ -111,20 +111,38 @@ def translate(
 
 def export_weights(config: ModelConfig, weights: Mapping[str, np.ndarray], kind: str) -> dict[str, np.ndarray]:
     """Return our weights under the names of a family, tied ones once: the inverse of `translate`."""
+    tensors = export_tensors(config, {name: Tensor.of(array) for name, array in weights.items()}, kind)
+    return {name: tensor.read() for name, tensor in tensors.items()}
+
+
+def export_tensors(config: ModelConfig, weights: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
+    """Return the same as `export_weights` as tensors in their own type, which are read when they are used."""
     family = FAMILIES[kind]
     unknown = [name for name in weights if not _their_names(family, name, config)]
     if unknown:
         raise RequestError(f"{kind}: expected a model of that family, which has no weights {', '.join(unknown)}")
-    exported: dict[str, np.ndarray] = {}
-    for ours, array in weights.items():
+    exported: dict[str, Tensor] = {}
+    for ours, tensor in weights.items():
         theirs = _their_names(family, ours, config)
         # Only the attention projection is fused: it has three parts, query, key and value.
         query_width, key_width = config.heads * config.d_head, config.groups * config.d_head
-        parts = np.split(array, (query_width, query_width + key_width)) if len(theirs) == 3 else [array]
-        exported |= {name: _orient(part, name, family) for name, part in zip(theirs, parts, strict=True)}
-    if "final_logits_bias" in exported:
-        exported["final_logits_bias"] = exported["final_logits_bias"][None]
+        ends = (query_width, query_width + key_width, tensor.shape[0]) if len(theirs) == 3 else (tensor.shape[0],)
+        for name, start, end in zip(theirs, (0, *ends), ends, strict=False):
+            exported[name] = _their_part(tensor, name, (start, end), family)
     return exported
+
+
+def _their_part(tensor: Tensor, name: str, rows: tuple[int, int], family: Family) -> Tensor:
+    """Return some rows of a weight as the tensor that a family has of them."""
+    if rows == (0, tensor.shape[0]) and name != "final_logits_bias" and not name.endswith(family.transposed or "\0"):
+        return tensor
+
+    def compute(array: np.ndarray) -> np.ndarray:
+        part = array[slice(*rows)]
+        return part[None] if name == "final_logits_bias" else _orient(part, name, family)
+
+    shape = compute(np.broadcast_to(np.float32(0), tensor.shape)).shape
+    return computed(tensor.dtype, shape, lambda: compute(tensor.read()), name)
 
 
 def _full_name(name: str, family: Family) -> str:
@@ -140,9 +158,9 @@ def _full_name(name: str, family: Family) -> str:
 
 def rename(
     config: ModelConfig, family: Family, arrays: Mapping[str, np.ndarray | Tensor], where: str
-) -> dict[str, np.ndarray]:
+) -> dict[str, Tensor]:
     """Return the weights of a family under our names; ModelFileError names all that are missing or unfit."""
-    weights: dict[str, np.ndarray] = {}
+    weights: dict[str, Tensor] = {}
     used: set[str] = set()
     missing: list[str] = []
     for ours in shapes(config):
@@ -150,11 +168,9 @@ def rename(
         missing += [name for name in theirs if name not in arrays]
         used.update(theirs)
         if all(name in arrays for name in theirs):
-            tensors = [arrays[name] for name in theirs]
-            converted = [tensor.float32() if isinstance(tensor, Tensor) else tensor for tensor in tensors]
-            parts = [np.atleast_1d(_orient(*pair, family)) for pair in zip(converted, theirs, strict=True)]
+            parts = [_part(arrays[name], name, family) for name in theirs]
             fits = len({part.shape[1:] for part in parts}) == 1
-            weights[ours] = np.concatenate(parts) if fits else parts[0]  # `check_weights` refuses this shape
+            weights[ours] = join(parts, f"{where}: {theirs[0]}") if fits else parts[0]  # `check_weights` refuses this
     ignored = (*family.ignored, family.head) if config.tie_output else family.ignored
     unexpected = [
         name for name in arrays if name not in used and not name.startswith(ignored) and not name.endswith(ignored)
@@ -172,6 +188,32 @@ def _their_names(family: Family, ours: str, config: ModelConfig) -> tuple[str, .
     if row in family.separate and not config.share_embeddings:
         return family.separate[row]
     return tuple(name.format(number) for name in family.weights.get(row, ()))
+
+
+def _part(array: np.ndarray | Tensor, name: str, family: Family) -> Tensor:
+    """Return a tensor of a checkpoint as rows of ours."""
+    tensor = array if isinstance(array, Tensor) else Tensor.of(array)
+    tensor.check_number()
+    empty = np.broadcast_to(np.float32(0), tensor.shape)
+    shape = np.atleast_1d(_orient(empty, name, family)).shape
+    if shape == tensor.shape and not name.endswith(family.transposed or "\0"):
+        return tensor
+
+    def compute() -> np.ndarray:
+        return np.atleast_1d(_orient(tensor.read(), name, family))
+
+    return computed(tensor.dtype, shape, compute, name)
+
+
+def join(parts: Sequence[Tensor], where: str) -> Tensor:
+    """Return one tensor with the rows of several; it has their type, or float32 if they have several types."""
+    if len(parts) == 1:
+        return parts[0]
+    types = {part.dtype for part in parts}
+    shape = (sum(part.shape[0] for part in parts), *parts[0].shape[1:])
+    if len(types) == 1:
+        return computed(types.pop(), shape, lambda: np.concatenate([part.read() for part in parts]), where)
+    return computed("F32", shape, lambda: np.concatenate([part.read_float32() for part in parts]), where)
 
 
 def _orient(array: np.ndarray, name: str, family: Family) -> np.ndarray:

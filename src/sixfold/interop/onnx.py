@@ -66,6 +66,7 @@ def check_supported(config: ModelConfig) -> None:
         "model.kind": config.kind != "encoder-decoder",
         "model.positions": config.positions == "rotary",
         "model.compatibility": config.compatibility != "scaled-dot",
+        "model.sliding_window": config.sliding_window > 0,
         "model.token_types": config.token_types > 0,
         "model.output_transform": config.output_transform,
     }
@@ -290,9 +291,9 @@ def _keys_and_values(graph: Graph, name: str, x: str) -> Pair:
     width, kv_width = config.heads * config.d_head, config.groups * config.d_head
     shared = np.arange(config.heads) // (config.heads // config.groups)
     features = (shared[:, None] * config.d_head + np.arange(config.d_head)).reshape(-1)
-    fused = f"{name}.query_key_value"
+    fused, bias = f"{name}.query_key_value", config.has_query_key_value_bias
     key, value = (
-        _split(graph, _linear(graph, fused, x, config.bias, slice(start, start + kv_width), features))
+        _split(graph, _linear(graph, fused, x, bias, slice(start, start + kv_width), features))
         for start in (width, width + kv_width)
     )
     return key, value
@@ -301,13 +302,14 @@ def _keys_and_values(graph: Graph, name: str, x: str) -> Pair:
 def _attention(graph: Graph, name: str, x: str, key_value: Pair, mask: str) -> str:
     config = graph.config
     width = config.heads * config.d_head
-    query = _split(graph, _linear(graph, f"{name}.query_key_value", x, config.bias, slice(0, width)))
+    bias = config.has_query_key_value_bias
+    query = _split(graph, _linear(graph, f"{name}.query_key_value", x, bias, slice(0, width)))
     key, value = key_value
     transposed = graph.op("Transpose", key, perm=[0, 1, 3, 2])
     scores = graph.op("Mul", graph.op("MatMul", query, transposed), graph.number(1 / math.sqrt(config.d_head)))
     weights = graph.op("Softmax", graph.op("Add", scores, mask), axis=-1)
     heads = graph.op("Transpose", graph.op("MatMul", weights, value), perm=[0, 2, 1, 3])
-    joined = graph.op("Reshape", heads, graph.integers(0, 0, config.d_model))
+    joined = graph.op("Reshape", heads, graph.integers(0, 0, width))
     return _linear(graph, f"{name}.output", joined, config.bias)
 
 

@@ -9,14 +9,17 @@ from sixfold.errors import ModelFileError, RequestError
 from sixfold.interop.argos import is_argos, load_argos
 from sixfold.interop.ctranslate2_reader import load_ctranslate2
 from sixfold.interop.fairseq import load_fairseq
+from sixfold.interop.gguf import load_gguf
+from sixfold.interop.gguf_file import is_gguf
 from sixfold.interop.huggingface import load_folder
 from sixfold.interop.huggingface_tokenizers import ChosenLanguages
+from sixfold.interop.llama2c import TOKENIZER, is_llama2c, load_llama2c
 from sixfold.interop.marian import load_marian
 from sixfold.modelfile import ModelFile
 
 EXPECTED = (
     "expected a Hugging Face folder (config.json), an Argos package (.argosmodel), a CTranslate2 folder (model.bin), "
-    "a Marian model (.npz) or a fairseq checkpoint (.pt)"
+    "a Marian model (.npz), a fairseq checkpoint (.pt), a GGUF file or a llama2.c model (.bin)"
 )
 HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 
@@ -40,7 +43,11 @@ def _read_folder(path: Path, chosen: ChosenLanguages) -> ModelFile:
         return load_ctranslate2(path, chosen)
     if (path / "config.json").exists():
         return load_folder(path, chosen)
-    for pattern, load in ((".npz", load_marian), (".pt", load_fairseq)):
+    for pattern, load in (
+        (".npz", load_marian),
+        (".pt", load_fairseq),
+        (".gguf", lambda path, chosen: load_gguf(path)),
+    ):
         files = [each for each in sorted(path.glob(f"*{pattern}")) if "optimizer" not in each.name]
         if len(files) == 1:
             return load(files[0], chosen)
@@ -58,6 +65,10 @@ def _read_file(path: Path, chosen: ChosenLanguages) -> ModelFile:
         return load_marian(path, chosen)
     if path.suffix in (".pt", ".pth"):
         return load_fairseq(path, chosen)
+    if path.suffix == ".gguf" or is_gguf(path):
+        return load_gguf(path)
+    if path.name != TOKENIZER and is_llama2c(path):
+        return load_llama2c(path)
     raise ModelFileError(f"{path}: {EXPECTED}; got a file of another kind")
 
 

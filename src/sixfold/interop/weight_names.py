@@ -30,7 +30,7 @@ class Family:
     separate: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # names if each side has its own embeddings
 
 
-def _pairs(table: Mapping[str, str | tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+def weight_pairs(table: Mapping[str, str | tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     """Return a table of weights and biases from a table of modules."""
     rows: dict[str, tuple[str, ...]] = {}
     for ours, theirs in table.items():
@@ -40,7 +40,7 @@ def _pairs(table: Mapping[str, str | tuple[str, ...]]) -> dict[str, tuple[str, .
     return rows
 
 
-MARIAN = _pairs({
+MARIAN = weight_pairs({
     "encoder.embedding.token": "model.shared",
     "encoder.layers.{}.self_attention.query_key_value": (
         "model.encoder.layers.{}.self_attn.q_proj",
@@ -74,16 +74,16 @@ MARIAN = _pairs({
 SEPARATE_EMBEDDINGS = {
     f"{stack}.embedding.token.weight": (f"model.{stack}.embed_tokens.weight",) for stack in ("encoder", "decoder")
 }
-FINAL_NORMS = _pairs({"encoder.norm": "model.encoder.layer_norm", "decoder.norm": "model.decoder.layer_norm"})
+FINAL_NORMS = weight_pairs({"encoder.norm": "model.encoder.layer_norm", "decoder.norm": "model.decoder.layer_norm"})
 M2M100 = MARIAN | FINAL_NORMS
-MBART = M2M100 | _pairs({
+MBART = M2M100 | weight_pairs({
     "encoder.embedding.position": "model.encoder.embed_positions",
     "decoder.embedding.position": "model.decoder.embed_positions",
     "encoder.embedding.norm": "model.encoder.layernorm_embedding",
     "decoder.embedding.norm": "model.decoder.layernorm_embedding",
 })  # fmt: skip
 
-BERT = _pairs({
+BERT = weight_pairs({
     "encoder.embedding.token": "bert.embeddings.word_embeddings",
     "encoder.embedding.position": "bert.embeddings.position_embeddings",
     "encoder.embedding.segment": "bert.embeddings.token_type_embeddings",
@@ -102,7 +102,7 @@ BERT = _pairs({
     "output.norm": "cls.predictions.transform.LayerNorm",
 }) | {"output.projection.bias": ("cls.predictions.bias",)}  # fmt: skip
 
-GPT2 = _pairs({
+GPT2 = weight_pairs({
     "decoder.embedding.token": "transformer.wte",
     "decoder.embedding.position": "transformer.wpe",
     "decoder.layers.{}.self_attention.query_key_value": "transformer.h.{}.attn.c_attn",
@@ -115,7 +115,7 @@ GPT2 = _pairs({
     "output.projection": "lm_head",
 })  # fmt: skip
 
-LLAMA = _pairs({
+LLAMA = weight_pairs({
     "decoder.embedding.token": "model.embed_tokens",
     "decoder.layers.{}.self_attention.query_key_value": (
         "model.layers.{}.self_attn.q_proj",
@@ -265,38 +265,99 @@ def _gpt2_config(settings: Settings, names: frozenset[str]) -> dict[str, Any]:
 
 
 def _llama_config(settings: Settings, names: frozenset[str]) -> dict[str, Any]:
-    rope = settings.get("rope_parameters") or settings.get("rope_scaling") or {}
-    kind = rope.get("rope_type", rope.get("type", "default"))
-    if kind != "default":
-        raise ConfigError(f"config.json: rope type: expected 'default'; got {kind!r}")
-    if settings["head_dim"] not in (None, settings["hidden_size"] // settings["num_attention_heads"]):
-        raise ConfigError("config.json: head_dim: expected hidden_size / num_attention_heads")
     if settings["mlp_bias"] != settings["attention_bias"]:
         raise ConfigError("config.json: expected biases in attention and feed-forward, or in neither")
+    return _rotary_decoder(settings) | {"bias": settings["attention_bias"]}
+
+
+def _qwen2_config(settings: Settings, names: frozenset[str]) -> dict[str, Any]:
+    """Return the config of Qwen2 and Qwen2.5, which have biases of query, key and value alone.
+
+    Its window, which no published model uses, may be that of upper layers only.
+    """
+    windowed = settings["use_sliding_window"] and settings.get("sliding_window", 4096) is not None
+    kinds = settings.get("layer_types") or [
+        "sliding_attention" if windowed and index >= settings["max_window_layers"] else "full_attention"
+        for index in range(settings["num_hidden_layers"])
+    ]
+    if len(set(kinds)) > 1:
+        raise ConfigError(
+            f"config.json: layer_types: expected one kind for all layers; got {', '.join(sorted(map(str, set(kinds))))}"
+        )
+    window = _window(settings) if windowed and kinds[0] == "sliding_attention" else 0
+    return _rotary_decoder(settings) | {"query_key_value_bias": True, "sliding_window": window}
+
+
+def _mistral_config(settings: Settings, names: frozenset[str]) -> dict[str, Any]:
+    return _rotary_decoder(settings) | {"sliding_window": _window(settings)}
+
+
+def _rotary_decoder(settings: Settings) -> dict[str, Any]:
+    """Return what LLaMA, Qwen2 and Mistral have in common."""
     eos = _first(settings["eos_token_id"])
-    return {
+    if settings["hidden_size"] % settings["num_attention_heads"] and not settings["head_dim"]:
+        raise ConfigError("config.json: expected a head_dim, or a hidden_size that num_attention_heads divides")
+    is_usual = settings["head_dim"] in (None, settings["hidden_size"] / settings["num_attention_heads"])
+    return _rotary(settings) | {
         "kind": "decoder",
         "vocab": settings["vocab_size"],
         "d_model": settings["hidden_size"],
         "heads": settings["num_attention_heads"],
+        "head_width": 0 if is_usual else settings["head_dim"],
         "kv_heads": settings["num_key_value_heads"] or settings["num_attention_heads"],
         "d_ff": settings["intermediate_size"],
         "decoder_layers": settings["num_hidden_layers"],
-        "positions": "rotary",
-        "position_layout": "halves",
-        "rotary_base": float(rope.get("rope_theta") or settings.get("rope_theta", 10000.0)),
         "max_length": settings["max_position_embeddings"],
         "feed_forward": _choose(settings, "hidden_act", {"silu": "swiglu"}),
-        "bias": settings["attention_bias"],
+        "bias": False,
         "norm": "rms",
         "norm_position": "pre",
         "norm_eps": settings["rms_norm_eps"],
         "dropout": 0.0,
         "scale_embeddings": False,
         "tie_output": settings["tie_word_embeddings"],
-        "bos": _id_or(settings["bos_token_id"], eos), "eos": eos, "unk": 0,
+        "bos": _id_or(_first(settings["bos_token_id"]), eos), "eos": eos, "unk": 0,
         "pad": _id_or(settings["pad_token_id"], eos),
     }  # fmt: skip
+
+
+# Names of transformers for settings of scaled angles, by the name of the scaling.
+ROTARY_SCALINGS: Mapping[str, Mapping[str, str]] = {
+    "default": {},
+    "linear": {"rotary_factor": "factor"},
+    "llama3": {
+        "rotary_factor": "factor", "rotary_low": "low_freq_factor", "rotary_high": "high_freq_factor",
+        "rotary_original_length": "original_max_position_embeddings",
+    },
+}  # fmt: skip
+
+
+def _rotary(settings: Settings) -> dict[str, Any]:
+    """Return the settings of rotary positions: `rope_parameters`, or in older files `rope_scaling` and `rope_theta`."""
+    rope = settings.get("rope_parameters") or settings.get("rope_scaling") or {}
+    kind = rope.get("rope_type", rope.get("type", "default"))
+    if kind not in ROTARY_SCALINGS:
+        raise ConfigError(f"config.json: rope type: expected one of {', '.join(ROTARY_SCALINGS)}; got {kind!r}")
+    missing = [name for name in ROTARY_SCALINGS[kind].values() if name not in rope]
+    if missing:
+        raise ConfigError(f"config.json: rope type {kind}: expected {', '.join(missing)}; found none")
+    partial = rope.get("partial_rotary_factor", settings.get("partial_rotary_factor", 1.0))
+    if partial != 1:
+        raise ConfigError(f"config.json: partial_rotary_factor: expected 1; got {partial!r}")
+    scaled = {ours: rope[theirs] for ours, theirs in ROTARY_SCALINGS[kind].items()}
+    return {
+        "positions": "rotary",
+        "position_layout": "halves",
+        "rotary_base": float(rope.get("rope_theta") or settings.get("rope_theta", 10000.0)),
+        "rotary_scaling": "none" if kind == "default" else kind,
+        **{name: value if name == "rotary_original_length" else float(value) for name, value in scaled.items()},
+    }
+
+
+def _window(settings: Settings) -> int:
+    """Return the sliding window, or 0 for one that no text of the model reaches."""
+    window = settings.get("sliding_window", 4096)
+    return 0 if window is None or window >= settings["max_position_embeddings"] else window
 
 
 def _first(value: Any) -> Any:
@@ -389,6 +450,27 @@ FAMILIES = {
             "num_attention_heads": 32, "num_key_value_heads": None, "head_dim": None, "hidden_act": "silu",
             "max_position_embeddings": 2048, "rms_norm_eps": 1e-6, "attention_bias": False, "mlp_bias": False,
             "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": None, "tie_word_embeddings": False,
+        },
+        required={}, head="lm_head.", ignored=(".rotary_emb.inv_freq",),
+    ),
+    "qwen2": Family(
+        _qwen2_config, LLAMA, "model.",
+        defaults={
+            "vocab_size": 151936, "hidden_size": 4096, "intermediate_size": 22016, "num_hidden_layers": 32,
+            "num_attention_heads": 32, "num_key_value_heads": 32, "head_dim": None, "hidden_act": "silu",
+            "max_position_embeddings": 32768, "rms_norm_eps": 1e-6, "use_sliding_window": False,
+            "max_window_layers": 28, "bos_token_id": None, "eos_token_id": None,
+            "pad_token_id": None, "tie_word_embeddings": False,
+        },
+        required={}, head="lm_head.", ignored=(".rotary_emb.inv_freq",),
+    ),
+    "mistral": Family(
+        _mistral_config, LLAMA, "model.",
+        defaults={
+            "vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+            "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": None, "hidden_act": "silu",
+            "max_position_embeddings": 131072, "rms_norm_eps": 1e-6, "sliding_window": 4096, "bos_token_id": 1,
+            "eos_token_id": 2, "pad_token_id": None, "tie_word_embeddings": False,
         },
         required={}, head="lm_head.", ignored=(".rotary_emb.inv_freq",),
     ),

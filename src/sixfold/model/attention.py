@@ -94,9 +94,12 @@ def _combine(mask: Mask | None, causal: bool, query: Heads, key: Keys) -> Tensor
     return sequence if mask is None else mask & sequence
 
 
-def causal_mask(length: int, keys: int, device: torch.device | None = None) -> Bool[Tensor, "length keys"]:
-    """Return a mask that lets position i attend to positions 0 to i."""
-    return torch.ones(length, keys, dtype=torch.bool, device=device).tril()
+def causal_mask(
+    length: int, keys: int, device: torch.device | None = None, window: int = 0
+) -> Bool[Tensor, "length keys"]:
+    """Return a mask that lets position i attend to positions 0 to i, or with a window to the last `window` of them."""
+    mask = torch.ones(length, keys, dtype=torch.bool, device=device).tril()
+    return mask.triu(1 - window) if window else mask
 
 
 def padding_mask(padding: Bool[Tensor, "rows keys"] | None) -> Mask | None:
@@ -113,6 +116,15 @@ def same_segment_mask(queries: Int[Tensor, "rows length"], keys: Int[Tensor, "ro
     return (segments[:, :, None] == keys[:, None, :])[:, None]
 
 
+class AttentionShape(NamedTuple):
+    """The width of the activations, the numbers of heads for queries and for keys and values, and their width."""
+
+    d_model: int
+    heads: int
+    kv_heads: int
+    d_head: int
+
+
 class Attention(nn.Module):
     """Multi-head attention for all three uses: encoder self-attention, causal self-attention and cross-attention.
 
@@ -122,14 +134,13 @@ class Attention(nn.Module):
     faster way; without it they call `compatibility`.
     """
 
-    def __init__(self, d_model: int, heads: int, kv_heads: int, compatibility: Compatibility, bias: bool) -> None:
+    def __init__(self, shape: AttentionShape, compatibility: Compatibility, biases: tuple[bool, bool]) -> None:
+        """`biases` says whether the first three projections have biases, and whether the output projection has one."""
         super().__init__()
-        self.heads = heads
-        self.kv_heads = kv_heads
-        self.d_head = d_model // heads
-        self.query_key_value = nn.Linear(d_model, (heads + 2 * kv_heads) * self.d_head, bias)
-        self.compatibility = COMPATIBILITIES[compatibility](heads, self.d_head)
-        self.output = nn.Linear(d_model, d_model, bias)
+        d_model, self.heads, self.kv_heads, self.d_head = shape
+        self.query_key_value = nn.Linear(d_model, (self.heads + 2 * self.kv_heads) * self.d_head, biases[0])
+        self.compatibility = COMPATIBILITIES[compatibility](self.heads, self.d_head)
+        self.output = nn.Linear(self.heads * self.d_head, d_model, biases[1])
 
     def forward(
         self,

@@ -11,7 +11,14 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from sixfold.config import ModelConfig
-from sixfold.model.attention import Attention, AttentionFunction, KeyValueCache, Mask, ProjectedMemory
+from sixfold.model.attention import (
+    Attention,
+    AttentionFunction,
+    AttentionShape,
+    KeyValueCache,
+    Mask,
+    ProjectedMemory,
+)
 from sixfold.model.positions import Rotation
 
 Activations = Float[Tensor, "rows length d_model"]
@@ -89,7 +96,8 @@ class Layer(nn.Module):
 
     @staticmethod
     def _make_attention(config: ModelConfig) -> Attention:
-        return Attention(config.d_model, config.heads, config.groups, config.compatibility, config.bias)
+        shape = AttentionShape(config.d_model, config.heads, config.groups, config.d_head)
+        return Attention(shape, config.compatibility, (config.has_query_key_value_bias, config.bias))
 
     def forward(
         self,
@@ -142,12 +150,11 @@ class Layer(nn.Module):
         return self._residual(sublayer, self.self_attention_norm, x)
 
     def cross_attention_weights(
-        self, x: Activations, memory: ProjectedMemory, rotation: Rotation | None
+        self, x: Activations, memory: ProjectedMemory
     ) -> Float[Tensor, "rows heads length keys"]:
-        """Return the weights of the cross-attention, where `x` is the input of this layer."""
+        """Return the weights of the cross-attention, where `x` is the output of its self-attention sublayer."""
         assert self.cross_attention is not None
         assert self.cross_attention_norm is not None
-        x = self.self_attend(x, None, True, rotation)
         query = x if self.post_norm else self.cross_attention_norm(x)
         return self.cross_attention.cross_attention_weights(query, memory)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from sixfold.config import Layout, Spacing
+from sixfold.config import Layout, RotaryScaling, Spacing
 
 
 def angles(
@@ -79,6 +80,31 @@ class LearnedPositions(VectorTable):
         return super().forward(positions + self.offset)
 
 
+class AngleScaling(NamedTuple):
+    """How the angles of rotary positions are scaled, so that a model reads longer texts than it was trained on."""
+
+    kind: RotaryScaling = "none"
+    factor: float = 1.0
+    low: float = 1.0
+    high: float = 4.0
+    original_length: int = 8192
+
+    def factors(self, frequencies: Float[Tensor, "pairs"]) -> Float[Tensor, "pairs"]:
+        """Return what each pair's angle is multiplied by, from its angle at position 1."""
+        slow = torch.full_like(frequencies, 1 / self.factor)
+        if self.kind == "none":
+            return torch.ones_like(slow)
+        if self.kind == "linear":
+            return slow
+        # Llama 3: pairs that turn often in the original length keep their angles; between the limits it is a mixture.
+        turns = self.original_length * frequencies / (2 * math.pi)
+        kept = ((turns - self.low) / (self.high - self.low)).clamp(0, 1)
+        return (1 - kept) * slow + kept
+
+
+UNSCALED = AngleScaling()
+
+
 class Rotation(NamedTuple):
     """The cosine and sine of each feature's angle at each position."""
 
@@ -90,19 +116,23 @@ class Rotation(NamedTuple):
 class Rotary(nn.Module):
     """Rotates each pair of features of queries and keys by an angle proportional to the position (RoFormer, eq. 14)."""
 
-    def __init__(self, d_head: int, layout: Layout, base: float) -> None:
+    def __init__(self, d_head: int, layout: Layout, base: float, scaling: AngleScaling = UNSCALED) -> None:
         super().__init__()
+        self.scaling = scaling
         self.d_head = d_head
         self.layout = layout
         self.base = base
 
     def forward(self, positions: Int[Tensor, "rows length"]) -> Rotation:
         angle = angles(positions, self.d_head, self.base)[:, None]
+        if self.scaling.kind != "none":
+            angle = angle * self.scaling.factors(angles(positions.new_ones(1, 1), self.d_head, self.base)[0, 0])
         angle = pair_up(angle, angle, self.layout)
         return Rotation(angle.cos().float(), angle.sin().float(), self.layout)
 
     def extra_repr(self) -> str:
-        return f"d_head={self.d_head}, layout={self.layout}, base={self.base:g}"
+        scaling = f", scaling={self.scaling.kind}" if self.scaling.kind != "none" else ""
+        return f"d_head={self.d_head}, layout={self.layout}, base={self.base:g}{scaling}"
 
 
 def rotate(

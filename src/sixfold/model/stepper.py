@@ -81,8 +81,12 @@ class Stepper:
             )
         positions = torch.arange(self.position, end, device=tokens.device)[None]
         keys = torch.arange(end, device=tokens.device)
-        # One new token may attend to everything before it, which needs no mask.
+        # One new token may attend to everything before it, which needs no mask, unless there is a window.
+        window = self.model.decoder.window
         mask = None if tokens.size(1) == 1 else (keys <= positions[0, :, None])[None, None]
+        if 0 < window < end:
+            in_window = (keys > positions[0, :, None] - window)[None, None]
+            mask = in_window if mask is None else mask & in_window
         x = self.model.decoder(
             tokens, mask, self.memory, caches=self.caches, positions=positions, execution=self.execution
         )

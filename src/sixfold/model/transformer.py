@@ -27,7 +27,14 @@ from sixfold.model.attention import (
 )
 from sixfold.model.initialise import initialise
 from sixfold.model.layers import ACTIVATIONS, Activations, Layer, make_norm
-from sixfold.model.positions import LearnedPositions, Rotary, Sinusoid, VectorTable, positions_in_segments
+from sixfold.model.positions import (
+    AngleScaling,
+    LearnedPositions,
+    Rotary,
+    Sinusoid,
+    VectorTable,
+    positions_in_segments,
+)
 from sixfold.weights import canonical, check_weights, depth, has_cross_attention, has_token_types
 
 Tokens = Int[Tensor, "rows length"]
@@ -118,8 +125,8 @@ class Stack(nn.Module):
         self.causal = stack == "decoder"
         self.longest = config.max_length if config.positions == "learned" else None
         self.embedding = Embedding(config, stack)
-        rotary = config.positions == "rotary"
-        self.rotary = Rotary(config.d_head, config.position_layout, config.rotary_base) if rotary else None
+        self.window = config.sliding_window if self.causal else 0
+        self.rotary = _rotary(config) if config.positions == "rotary" else None
         number = depth(config, stack)
         cross = has_cross_attention(config, stack)
         shared = Layer(config, cross) if config.share_layers else None
@@ -145,8 +152,8 @@ class Stack(nn.Module):
             self.check_length(tokens.size(1))
             positions = torch.arange(tokens.size(1), device=tokens.device)[None]
         causal = self.causal and caches is None
-        if causal and mask is not None:  # combined once for all layers
-            mask, causal = mask & causal_mask(tokens.size(1), tokens.size(1), tokens.device), False
+        if causal:
+            mask, causal = self._causal_mask(tokens, mask)
         x = execution.call(self.embedding, tokens, positions, types, execution.position_vectors)
         rotation = None if self.rotary is None else self.rotary(positions)
         for index, layer in enumerate(self.iter_layers()):
@@ -163,17 +170,27 @@ class Stack(nn.Module):
             )
         return x if self.norm is None else self.norm(x)
 
+    def _causal_mask(self, tokens: Tokens, mask: Mask | None) -> tuple[Mask | None, bool]:
+        """Return the mask of causal attention, combined once for all layers, or None and True for the plain one."""
+        length = tokens.size(1)
+        if mask is None and not 0 < self.window < length:
+            return None, True
+        causal = causal_mask(length, length, tokens.device, self.window)
+        return (causal[None, None] if mask is None else mask & causal), False
+
     def cross_attention_weights(
         self, tokens: Tokens, memory: Sequence[ProjectedMemory], index: int
     ) -> Float[Tensor, "rows heads length keys"]:
         """Return the cross-attention weights of the layer with this index."""
         positions = torch.arange(tokens.size(1), device=tokens.device)[None]
         rotation = None if self.rotary is None else self.rotary(positions)
+        mask, causal = self._causal_mask(tokens, None)
         x = self.embedding(tokens, positions, None)
         *lower_layers, last_layer = list(self.iter_layers())[: index + 1]
         for layer, projected in zip(lower_layers, memory, strict=False):
-            x = layer(x, None, True, rotation, None, projected)
-        return last_layer.cross_attention_weights(x, memory[index], rotation)
+            x = layer(x, mask, causal, rotation, None, projected)
+        x = last_layer.self_attend(x, mask, causal, rotation)
+        return last_layer.cross_attention_weights(x, memory[index])
 
     def project_memory(
         self, memory: Float[Tensor, "rows keys d_model"], mask: MemoryMask | None
@@ -193,6 +210,14 @@ class Stack(nn.Module):
                 f"tokens: expected at most {self.longest}, the rows of the learned position table; got {length}",
                 "split the text, or train with a larger model.max_length",
             )
+
+
+def _rotary(config: ModelConfig) -> Rotary:
+    scaling = AngleScaling(
+        config.rotary_scaling, config.rotary_factor, config.rotary_low, config.rotary_high,
+        config.rotary_original_length,
+    )  # fmt: skip
+    return Rotary(config.d_head, config.position_layout, config.rotary_base, scaling)
 
 
 class Output(nn.Module):

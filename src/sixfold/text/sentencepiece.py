@@ -49,6 +49,7 @@ class SentencePieceModel:
             )
         self.data, self.settings, self.algorithm = data, contents.settings, contents.algorithm
         self.pieces, self.scores, self.kinds = contents.pieces, contents.scores, contents.kinds
+        self.has_rules = bool(contents.charsmap)
         self.has_byte_fallback = contents.byte_fallback
         self.unknown_surface = contents.unknown_surface
         self._ids = {

@@ -3,6 +3,7 @@
 /**
  * @typedef {object} PositionTable
  * @property {"sinusoidal" | "learned" | "rotary"} kind
+ * @property {Record<string, any>} [scaling] the config of a model with rotary positions, which says how angles are scaled
  * @property {number} first number of the first position
  * @property {number} length
  * @property {number} width
@@ -37,10 +38,10 @@ export function positionTable(config, tensors) {
  * @returns {PositionTable}
  */
 export function rotaryTable(config, length) {
-  const width = config.d_model / config.heads;
+  const width = config.head_width || config.d_model / config.heads;
   /** @type {PositionTable} */
   const table = {
-    kind: "rotary", first: 0, length, width, base: config.rotary_base, steps: width / 2, pairs: dimensionPairs(width, config.position_layout),
+    kind: "rotary", first: 0, length, width, base: config.rotary_base, steps: width / 2, pairs: dimensionPairs(width, config.position_layout), scaling: config,
     values: new Float32Array(length * width), products: new Float32Array(length * length),
   };
   const frequencies = frequenciesOf(table);
@@ -60,7 +61,23 @@ export function rotaryTable(config, length) {
  * @param {PositionTable} table
  */
 export function frequenciesOf(table) {
-  return table.pairs.map((_, pair) => table.base ** (-pair / table.steps));
+  return table.pairs.map((_, pair) => {
+    const frequency = table.base ** (-pair / table.steps);
+    return frequency * rotaryFactor(table.scaling, frequency);
+  });
+}
+
+/**
+ * Return by what a rotary angle is multiplied, as `rotary_angles` in explorer/forward.py does.
+ * @param {Record<string, any> | undefined} config
+ * @param {number} frequency
+ */
+function rotaryFactor(config, frequency) {
+  if (!config || config.rotary_scaling === "none") return 1;
+  if (config.rotary_scaling === "linear") return 1 / config.rotary_factor;
+  const turns = config.rotary_original_length * frequency / (2 * Math.PI);
+  const share = Math.min(1, Math.max(0, (turns - config.rotary_low) / (config.rotary_high - config.rotary_low)));
+  return share + (1 - share) / config.rotary_factor;
 }
 
 /**

@@ -95,7 +95,7 @@ function projection(position, input, tokenIndex, row) {
     `W = trace.model.weight("${position.attention}.query_key_value.weight")  # rows of queries, then of keys, then of values`,
     `row = ${row.start}${row.head} * ${width} + ${row.feature}`,
   ];
-  return position.trace.config.bias
+  return position.trace.config.bias || position.trace.config.query_key_value_bias
     ? [...lines, `b = trace.model.weight("${position.attention}.query_key_value.bias")`, "W[row] @ x + b[row]"]
     : [...lines, "W[row] @ x"];
 }
@@ -114,7 +114,9 @@ function rotation(position, role, head, tokenIndex, index) {
   const [first, second] = isInterleaved ? [2 * pair, 2 * pair + 1] : [pair, pair + half];
   return [
     `x = trace["${position.attention}.${role}"][${head}, ${tokenIndex}]`,
-    `angle = ${tokenIndex} / ${position.trace.config.rotary_base} ** (${2 * pair} / ${width})`,
+    ...(position.trace.config.rotary_scaling === "none"
+      ? [`angle = ${tokenIndex} / ${position.trace.config.rotary_base} ** (${2 * pair} / ${width})`]
+      : ["from sixfold.explorer.forward import rotary_angles", `angle = rotary_angles(trace.config, np.arange(${tokenIndex + 1}))[${tokenIndex}, ${pair}]`]),
     index === first ? `x[${first}] * np.cos(angle) - x[${second}] * np.sin(angle)` : `x[${first}] * np.sin(angle) + x[${second}] * np.cos(angle)`,
   ];
 }

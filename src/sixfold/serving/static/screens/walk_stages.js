@@ -153,7 +153,7 @@ const COMPATIBILITIES = {
 function attentionStages(position) {
   const { trace, attention, keyInput } = position;
   const { before, after, input } = normAndResidual(position, "attention", attention);
-  const bias = (/** @type {string} */ role) => (trace.config.bias ? ` + b^${role}` : "");
+  const bias = (/** @type {string} */ role) => (trace.config.bias || (role !== "O" && trace.config.query_key_value_bias) ? ` + b^${role}` : "");
   const source = position.kind === "cross" ? "m" : "x";
   return [
     ...before,
