@@ -34,11 +34,12 @@ def logits_of(model, tokens):
         return model(torch.tensor([tokens]))[0]
 
 
+@pytest.mark.parametrize("has_fixed_shapes", [False, True], ids=["", "fixed"])
 @pytest.mark.parametrize("name", SINGLE)
-def test_texts_of_different_lengths_step_together_as_each_does_alone(name):
+def test_texts_of_different_lengths_step_together_as_each_does_alone(name, has_fixed_shapes):
     config = SINGLE[name]
     model = random_model(config).eval()
-    table = Slots(model, config)
+    table = Slots(model, config, has_fixed_shapes)
     texts = [list(text) for text in TEXTS]
     for text in texts:
         slot = table.add(text, 12)
@@ -86,13 +87,30 @@ def test_the_least_recently_used_beginning_is_given_up(model):
     assert sorted(kept) == [10, 11, 12, 13, 14]
 
 
+@pytest.mark.parametrize("positions", ["rotary", "learned"])
+def test_steps_of_fixed_shapes_leave_what_other_slots_hold_alone(positions, monkeypatch):
+    config = replace(CONFIG, positions=positions, max_length=8)
+    model = random_model(config).eval()
+    monkeypatch.setattr(slots, "CAPACITY_STEP", 8)
+    table = Slots(model, config, has_fixed_shapes=True)
+    full = [5, 6, 7, 8, 9, 10, 11, 12]  # as long as a slot
+    for text in (full, [9, 9], [10, 4, 4]):
+        table.feed(table.add(text, 8), text)
+    table.remove(0)  # the full one is free now, and the third of three slots
+    assert table.tokens[2] == full
+    table.step(2, torch.tensor([5, 6]))  # computes four slots
+    table.add([*full[:7], 4], 8)
+    expected = logits_of(model, [*full[:7], 4])[-1]
+    torch.testing.assert_close(table.feed(2, [4])[-1], expected, rtol=1e-4, atol=1e-4)
+
+
 def test_slots_grow_with_the_longest_text_and_shrink_when_it_has_ended(model, monkeypatch):
     table = Slots(model, CONFIG)
     text = [5, 6, 7, 8]
     table.feed(table.add(text, 20), text)
-    assert table.layers[0].key.size(2) == 128
+    assert table.layers[0].key.size(2) == 129
     table.add([9], 300)
-    assert table.layers[0].key.size(2) == 384
+    assert table.layers[0].key.size(2) == 385
     torch.testing.assert_close(
         table.feed(0, [9, 10])[-1], logits_of(model, [*text, 9, 10])[-1], rtol=1e-4, atol=1e-4
     )  # the slots have moved to new memory with their contents
@@ -100,7 +118,7 @@ def test_slots_grow_with_the_longest_text_and_shrink_when_it_has_ended(model, mo
     table.remove(0)
     monkeypatch.setattr(slots, "CAPACITY_STEP", 16)
     table.add([9], 20)
-    assert table.layers[0].key.size(2) == 32
+    assert table.layers[0].key.size(2) == 33
 
 
 def test_only_as_many_texts_are_live_as_their_keys_have_memory(model, monkeypatch):

@@ -98,8 +98,8 @@ def generate(
     compute: Annotated[
         str | None,
         typer.Option(
-            help="Take the likeliest tokens with numbers of this type: int8 or float32. "
-            "Default: int8 if the model is stored so, else float32."
+            help="Compute with numbers of this type: on a CPU int8 or float32, for the likeliest tokens; on a GPU "
+            "float32, float16 or bfloat16. Default: the type that the model is stored in, if it is one of these."
         ),
     ] = None,
 ) -> None:

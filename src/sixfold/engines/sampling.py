@@ -16,17 +16,19 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sixfold.config import ModelConfig
+from sixfold.config import Compute, ModelConfig
 from sixfold.decoding.constraints import penalise
 from sixfold.decoding.sampling import distribution, draw
 from sixfold.engines.draft import GUESSES, Draft
 from sixfold.engines.engine import Ids, check_sources, check_targets
 from sixfold.engines.slots import Slots
 from sixfold.engines.writing import OnToken, WritingOptions, WrittenToken, check_draft, check_prompts, never_cancelled
+from sixfold.errors import ConfigError
 from sixfold.model.transformer import DecoderOnly, load_model
 from sixfold.modelfile import ModelFile
 
 PROMPT_TOKENS = 256  # of a prompt that are read between two steps of the texts that are being written
+TYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 CANCEL_SECONDS = 0.05  # between two looks at whether a call that waits has been cancelled
 
 
@@ -70,12 +72,16 @@ class LiveText:
         return ends or token in self.call.options.ends or len(self.ids) - self.prompt_length >= self.limit
 
 
-def load_decoder(file: ModelFile, device: str) -> DecoderOnly:
-    """Return a decoder-only model in torch, in float32."""
+def load_decoder(file: ModelFile, device: str, compute: Compute = "float32") -> DecoderOnly:
+    """Return a decoder-only model in torch, with weights of the type `compute`, of which a CPU has float32 only."""
     check_prompts(file.config.model, ())
-    model = load_model(file.config.model, file.weights())
+    if compute not in TYPES or (device == "cpu" and compute != "float32"):
+        raise ConfigError(
+            f"compute: expected float32, or on a GPU float16 or bfloat16, to draw tokens; got {compute!r}"
+        )
+    model = load_model(file.config.model, file.weights(), device=device, dtype=TYPES[compute])
     assert isinstance(model, DecoderOnly)
-    return model.to(device)
+    return model
 
 
 class SamplingEngine:
@@ -93,14 +99,15 @@ class SamplingEngine:
         self._is_stepping = False  # whether a thread is in `_advance`
 
     @classmethod
-    def load(cls, file: ModelFile, device: str = "cpu", draft: ModelFile | None = None) -> SamplingEngine:
+    def load(
+        cls, file: ModelFile, device: str = "cpu", draft: ModelFile | None = None, compute: Compute = "float32"
+    ) -> SamplingEngine:
         """Load a decoder-only model from its file, and perhaps a smaller one that guesses for it."""
+        model = load_decoder(file, device, compute)
         if draft is None:
-            return cls(load_decoder(file, device), file.config.model)
+            return cls(model, file.config.model)
         check_draft(file, draft)
-        return cls(
-            load_decoder(file, device), file.config.model, Draft(load_decoder(draft, device), draft.config.model)
-        )
+        return cls(model, file.config.model, Draft(load_decoder(draft, device, compute), draft.config.model))
 
     def write(
         self, prompts: Sequence[Ids], options: WritingOptions, on_token: OnToken,

@@ -13,8 +13,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sixfold.config import ModelConfig
+from sixfold.engines.gpu_steps import load_kernels
+from sixfold.engines.recorded_steps import RecordedSteps
 from sixfold.model.attention import KeyValue
-from sixfold.model.transformer import DecoderOnly
+from sixfold.model.transformer import PLAIN, DecoderOnly, Execution
 
 Logits = Float[Tensor, "rows vocab"]
 MAX_SLOTS = 64
@@ -33,9 +35,9 @@ class SlotLayer:
         self.end = 0
 
     def extend(self, key: Tensor, value: Tensor) -> KeyValue:
-        """Store new positions after those of each slot of this call. Return all positions up to the longest slot's."""
+        """Store new positions after those of each slot of this call. Return all positions up to `end`."""
         for stored, new in ((self.key[self.slots], key), (self.value[self.slots], value)):
-            if len(new) == 1:
+            if new.size(2) > 1:  # a prompt, for one slot
                 stored[:, :, self.end - new.size(2) : self.end] = new
             else:
                 stored[torch.arange(len(new), device=new.device), :, self.lengths] = new[:, :, 0]
@@ -49,7 +51,8 @@ class Slots:
     Not to be used by several threads at once.
     """
 
-    def __init__(self, model: DecoderOnly, config: ModelConfig) -> None:
+    def __init__(self, model: DecoderOnly, config: ModelConfig, has_fixed_shapes: bool | None = None) -> None:
+        """With fixed shapes, which a GPU has if None is given, steps are rounded up to shapes that can be recorded."""
         self.model, self.config = model, config
         weight = next(model.parameters())
         self.device, self.dtype = weight.device, weight.dtype
@@ -59,6 +62,10 @@ class Slots:
         self._uses = 0
         self.capacity = 0
         self.layers = [SlotLayer(*self._zeros(0, 0)) for _ in model.decoder.layers]
+        self._has_fixed_shapes = self.device.type == "cuda" if has_fixed_shapes is None else has_fixed_shapes
+        self._recorded: RecordedSteps | None = None
+        kernels = load_kernels() if self.device.type == "cuda" and config.compatibility == "scaled-dot" else None
+        self.execution = PLAIN if kernels is None else Execution(kernels.attend_few_queries)
 
     @property
     def position_bytes(self) -> int:
@@ -124,22 +131,34 @@ class Slots:
         mask = self._visible(torch.arange(end, device=self.device), positions[0, :, None])
         self._select(slice(slot, slot + 1), end, positions[0, :1])
         new = torch.tensor([list(tokens)], device=self.device)
-        x = self.model.decoder(new, mask[None, None], caches=self.layers, positions=positions)
+        x = self.model.decoder(new, mask[None, None], caches=self.layers, positions=positions, execution=self.execution)
         self.tokens[slot].extend(tokens)
-        return self.model.output(x[0, -count:])
+        return self.model.output(x[0, -count:]).float()
 
     @torch.inference_mode()
     def step(self, count: int, tokens: Int[Tensor, "rows"]) -> Logits:
-        """Append a token to each of the first `count` slots. Return the logits after it."""
-        lengths = torch.tensor([len(each) for each in self.tokens[:count]], device=self.device)
-        end = 1 + max(len(each) for each in self.tokens[:count])
-        keys = torch.arange(end, device=self.device)
-        mask = self._visible(keys[None], lengths[:, None])[:, None, None]
-        self._select(slice(0, count), end, lengths)
-        x = self.model.decoder(tokens[:, None], mask, caches=self.layers, positions=lengths[:, None])
+        """Append a token to each of the first `count` slots. Return the logits after it.
+
+        What a slot that is not live writes stands behind its tokens, where nothing reads it.
+        """
+        lengths = [len(each) for each in self.tokens]
+        end = 1 + max(lengths[:count])
+        if self._recorded is not None:
+            logits = self._recorded.run(tokens, lengths, end)
+        else:
+            logits = self._compute(tokens, torch.tensor(lengths[:count], device=self.device), end)
         for each, token in zip(self.tokens, tokens.tolist(), strict=False):
             each.append(token)
-        return self.model.output(x[:, -1])
+        return logits
+
+    def _compute(self, tokens: Int[Tensor, "rows"], positions: Int[Tensor, "rows"], end: int) -> Logits:
+        """Return the logits after a token of each of the first slots, at these positions."""
+        mask = self._visible(torch.arange(end, device=self.device)[None], positions[:, None])[:, None, None]
+        self._select(slice(0, len(tokens)), end, positions)
+        # A slot that is not live may be full: its next position is one that no table has.
+        places = positions.clamp(max=self.config.max_length - 1)[:, None]
+        x = self.model.decoder(tokens[:, None], mask, caches=self.layers, positions=places, execution=self.execution)
+        return self.model.output(x[:, -1]).float()
 
     def _visible(self, keys: Tensor, positions: Tensor) -> Tensor:
         """Return which keys each position may attend to: those up to itself, or the last ones of them in a window."""
@@ -156,7 +175,8 @@ class Slots:
         self._last_use[slot] = self._uses
 
     def _zeros(self, slots: int, capacity: int) -> tuple[Tensor, Tensor]:
-        shape = (slots, self.config.groups, capacity, self.config.d_head)
+        # One position more than texts have: a slot that is full may be part of a step of others.
+        shape = (slots, self.config.groups, capacity + 1, self.config.d_head)
         return (
             torch.zeros(shape, dtype=self.dtype, device=self.device),
             torch.zeros(shape, dtype=self.dtype, device=self.device),
@@ -186,6 +206,8 @@ class Slots:
         self.tokens = [self.tokens[slot][:capacity] for slot in kept] + [[] for _ in range(added)]
         self._last_use = [self._last_use[slot] for slot in kept] + [0] * added
         self.capacity = capacity
+        if self._has_fixed_shapes:
+            self._recorded = RecordedSteps(self._compute, slots, capacity, self.device)
 
 
 def common_length(first: Sequence[int], second: Sequence[int]) -> int:

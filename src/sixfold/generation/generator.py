@@ -52,7 +52,8 @@ class Generator:
     ) -> None:  # fmt: skip
         """`threads` batches of prompts are continued at once by CTranslate2; None means one for each core.
 
-        `compute` is the type of its numbers; None: int8 if the model is stored so, else float32. With `draft`, a
+        `compute` is the type of its numbers; None: int8 if the model is stored so, else float32. On a GPU it is that of
+        torch's; None: the type that the model is stored in, or float16 for int8. With `draft`, a
         smaller model with the same tokeniser, everything is written by torch: the draft guesses tokens, of which the
         model reads several in one step. The texts stay the same.
         """
@@ -68,7 +69,7 @@ class Generator:
         self.before = (self.config.bos,) if layout is None else layout.before
         self.ends = (self.config.eos,) if layout is None else layout.ends
         self.device, self.threads = choose_device(device), threads
-        self.compute: Compute = compute or ("int8" if self.file.storage == "int8" else "float32")
+        self.compute: Compute = compute or default_compute(self.file, self.device)
         self._draft = draft if draft is None or isinstance(draft, ModelFile) else modelfile.load(find_model(draft))
         if self._draft is not None:
             check_draft(self.file, self._draft)
@@ -258,7 +259,16 @@ class Generator:
                 "sampling: drawing tokens, the repetition penalty and drafts need torch, which is not installed",
                 "pip install 'sixfold[torch]', or take the likeliest tokens: temperature 0",
             ) from None
-        return SamplingEngine.load(self.file, self.device, self._draft)
+        return SamplingEngine.load(
+            self.file, self.device, self._draft, "float32" if self.device == "cpu" else self.compute
+        )
+
+
+def default_compute(file: ModelFile, device: str) -> Compute:
+    """Return the type of numbers that a model is computed with: on a GPU the one that it is stored in, but not int8."""
+    if device == "cpu":
+        return "int8" if file.storage == "int8" else "float32"
+    return "float16" if file.storage == "int8" else cast("Compute", file.storage)
 
 
 def _runs_in_ctranslate2(file: ModelFile) -> bool:
