@@ -1,5 +1,6 @@
 """A generator against `transformers`: the same weights, tokenisers and prompts."""
 
+import sys
 import threading
 from dataclasses import replace
 
@@ -268,3 +269,13 @@ def test_numbers_are_those_that_the_model_is_stored_in(peer, tmp_path):
     expected = [row[token.id] for row, token in zip(rows, drawn.tokens, strict=True)]
     assert [token.logprob for token in drawn.tokens] == pytest.approx(expected, abs=1e-3)
     assert likeliest.tokens[0].logprob == pytest.approx(rows[0].max(), abs=0.5)
+
+
+def test_without_torch_a_model_that_needs_it_says_why(tmp_path, monkeypatch):
+    generators.mistral(tmp_path)
+    file = load_folder(tmp_path)
+    monkeypatch.delitem(sys.modules, "sixfold.engines.sampling", raising=False)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with Generator(file, "cpu") as generator, pytest.raises(RequestError) as caught:
+        generator.generate(["The"])
+    assert "CTranslate2 cannot run model.sliding_window = 6" in str(caught.value)
