@@ -14,10 +14,11 @@ from sixfold import tensorfile
 from sixfold.config import Config, DataConfig, ModelConfig, TokenizerConfig
 from sixfold.configfile import section_from
 from sixfold.errors import ConfigError, ModelFileError, RequestError
+from sixfold.interop.family_settings import Settings
 from sixfold.interop.huggingface_prompts import read_prompt_parts
 from sixfold.interop.huggingface_tokenizers import ChosenLanguages, TextParts, read_json, read_text_parts
 from sixfold.interop.start_token import FORBIDDEN
-from sixfold.interop.weight_names import FAMILIES, Family, Settings
+from sixfold.interop.weight_names import FAMILIES, Family
 from sixfold.modelfile import ModelFile
 from sixfold.tensorfile import Tensor, computed
 from sixfold.weights import check_weights, shapes

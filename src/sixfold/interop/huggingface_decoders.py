@@ -11,10 +11,10 @@ import numpy as np
 from sixfold import tensorfile
 from sixfold.config import ModelConfig
 from sixfold.errors import RequestError
+from sixfold.interop.family_settings import ROTARY_SCALINGS
 from sixfold.interop.huggingface import export_tensors
 from sixfold.interop.huggingface_export import write_json
 from sixfold.interop.prompt_tokenizers import tokenizer_json
-from sixfold.interop.weight_names import ROTARY_SCALINGS
 from sixfold.modelfile import ModelFile
 from sixfold.tensorfile import Tensor, computed
 from sixfold.text.prompt_format import PromptFormat
