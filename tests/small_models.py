@@ -58,10 +58,15 @@ OPTIONS = {
 }
 
 
+# Only the angles differ from those of "rotary", which pairs combine with everything else.
+WITHOUT_PAIRS = ("rotary linear", "rotary llama3")
+
+
 def variants(pairs: bool = True) -> dict[str, ModelConfig]:
     """Return the small model, every single change of it, and every pair of changes of different settings."""
     configs = {"as is": SMALL} | {name: replace(SMALL, **change) for name, change in OPTIONS.items()}
-    for (a, first), (b, second) in itertools.combinations(OPTIONS.items(), 2):
+    paired = {name: change for name, change in OPTIONS.items() if name not in WITHOUT_PAIRS}
+    for (a, first), (b, second) in itertools.combinations(paired.items(), 2):
         if pairs and not first.keys() & second.keys():
             configs[f"{a} + {b}"] = replace(SMALL, **first, **second)
     return configs

@@ -40,7 +40,7 @@ class ModelConfig:
     heads: int = 8
     kv_heads: int = 0  # 0: the same as heads; fewer: grouped-query attention
     head_width: int = 0  # features of a head; 0: d_model / heads
-    sliding_window: int = 0  # a decoder attends to the last positions, itself included; 0: to all before
+    sliding_window: int = 0  # last positions that each position of a decoder sees, its own included; 0: all
     d_ff: int = 2048
     encoder_layers: int = 6
     decoder_layers: int = 6

@@ -1,6 +1,7 @@
 """A generator against `transformers`: the same weights, tokenisers and prompts."""
 
 import math
+import sys
 import threading
 from dataclasses import replace
 
@@ -298,3 +299,13 @@ def test_what_may_come_next_has_the_models_probabilities_and_those_of_drawing(ge
     )
     (chosen,) = (token for token in penalised.tokens if token.drawn)
     assert chosen.id not in ids
+
+
+def test_without_torch_a_model_that_needs_it_says_why(tmp_path, monkeypatch):
+    generators.mistral(tmp_path)
+    file = load_folder(tmp_path)
+    monkeypatch.delitem(sys.modules, "sixfold.engines.sampling", raising=False)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with Generator(file, "cpu") as generator, pytest.raises(RequestError) as caught:
+        generator.generate(["The"])
+    assert "CTranslate2 cannot run model.sliding_window = 6" in str(caught.value)

@@ -9,6 +9,7 @@ import pytest
 import small_checkpoints as checkpoints
 from ctranslate2.converters import TransformersConverter
 from small_ctranslate2 import argos, check_folder, opennmt
+from small_models import SMALL, in_memory, random_model
 
 from sixfold import Translator
 from sixfold.errors import ModelFileError
@@ -62,6 +63,18 @@ def test_a_folder_that_this_project_wrote_comes_back(tmp_path):
         (tmp_path / "again" / name).write_bytes(content)
     again = read_source(str(tmp_path / "again"))
     assert again.config.model == replace(file.config.model, pad=again.config.model.pad)
+    for name in file.tensors:
+        assert (again.tensors[name].data == file.tensors[name].data).all(), name
+
+
+def test_biases_of_query_key_and_value_alone_come_back(tmp_path):
+    shape = replace(SMALL, bias=False, query_key_value_bias=True)
+    file = in_memory(shape, random_model(shape))
+    for name, content in convert(file, [str(index) for index in range(shape.vocab)]).items():
+        (tmp_path / name).write_bytes(content)
+    again = read_source(str(tmp_path))
+    assert (again.config.model.bias, again.config.model.query_key_value_bias) == (False, True)
+    assert again.tensors.keys() == file.tensors.keys()
     for name in file.tensors:
         assert (again.tensors[name].data == file.tensors[name].data).all(), name
 

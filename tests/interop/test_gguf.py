@@ -1,5 +1,6 @@
 """GGUF files compared with transformers, whose weights the `gguf` package has rounded alike."""
 
+import json
 import re
 import struct
 import tracemalloc
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 import small_generators as generators
 import small_sentencepiece
+import tokenizers
 import torch
 import transformers
 from commands import complaint, run_here
@@ -30,7 +32,19 @@ from sixfold.interop.gguf_types import BLOCK_TYPES  # noqa: E402
 from sixfold.interop.sources import read_source  # noqa: E402
 from sixfold.model.transformer import load_model  # noqa: E402
 
-TEXTS = [*generators.TEXTS, " two  spaces ", "龘😀\n\ttab 1234", "<|im_start|>user\nhi<|im_end|>\n", "it's I'LL"]
+# As tokenizer.json of Llama 3 has it.
+LLAMA_3_WORDS = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
+    r"\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+TEXTS = [
+    *generators.TEXTS,
+    " two  spaces ",
+    "龘😀\n\ttab 1234",
+    "<|im_start|>user\nhi<|im_end|>\n",
+    "it's I'LL",
+    "no forestry 123456",
+]
 LLAMA_3 = {
     "rope_type": "llama3", "rope_theta": 5e5, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
     "original_max_position_embeddings": 8192,
@@ -43,6 +57,17 @@ def with_words(words):
     rust = generators.with_words_of_qwen2()
     if words == "gpt-2":
         return generators.byte_level(["<|endoftext|>", *generators.CHAT_TOKENS])
+    if words == "llama-bpe":
+        rust.normalizer = None
+        cut = generators.pre_tokenizers.Split(tokenizers.Regex(LLAMA_3_WORDS), "isolated")
+        rust.pre_tokenizer = generators.pre_tokenizers.Sequence(
+            [cut, generators.pre_tokenizers.ByteLevel(False, use_regex=False)]
+        )
+        # A word that is a piece although no merges lead to it, such as those that Llama 3 has.
+        state = json.loads(rust.to_str())
+        state["model"]["vocab"]["Ġforestry"] = len(state["model"]["vocab"])
+        state["model"]["ignore_merges"] = True
+        return tokenizers.Tokenizer.from_str(json.dumps(state))
     if words == "smollm":
         rust.normalizer = None
         digits = generators.pre_tokenizers.Digits(individual_digits=True)
@@ -54,7 +79,7 @@ def make(name, folder):
     """Return a small model, which is saved in a folder too."""
     makers = {
         "llama": (generators.llama_3, SHAPE | {"rope_parameters": PLAIN, "head_dim": 24}),
-        "llama 3": (generators.llama_3, SHAPE | {"rope_parameters": LLAMA_3, "head_dim": 24}),
+        "llama 3": (generators.llama_3, SHAPE | {"rope_parameters": LLAMA_3, "head_dim": 24, "vocab_size": 421}),
         "llama tied": (generators.llama_3, SHAPE | {"rope_parameters": PLAIN, "tie_word_embeddings": True}),
         "qwen2": (generators.qwen2, SHAPE),
         "gpt2": (generators.gpt2, {"n_embd": 64}),
@@ -64,7 +89,7 @@ def make(name, folder):
 
 
 CASES = {
-    "llama": ("llama", "smollm"), "llama 3": ("llama", "smollm"), "qwen2": ("qwen2", "qwen2"),
+    "llama": ("llama", "smollm"), "llama 3": ("llama", "llama-bpe"), "qwen2": ("qwen2", "qwen2"),
     "gpt2": ("gpt2", "gpt-2"),
 }  # fmt: skip
 
@@ -99,7 +124,7 @@ def test_models_compute_what_transformers_does_and_read_texts_alike(name, tmp_pa
     decomposed = "cafe\u0301"
     assert file.tokenizer.encode(decomposed) == rust.encode(decomposed, add_special_tokens=False).ids
     assert file.prompt_format.ends == (2, 0)
-    assert file.prompt_format.before == ()
+    assert file.prompt_format.before == ((0,) if CASES[name][1] == "llama-bpe" else ())
     assert file.prompt_format.token_texts == {"bos_token": "<|endoftext|>", "eos_token": "<|im_end|>"}
     with Generator(file, "cpu") as generator:
         ids = generator.encode([{"role": "user", "content": "hi"}])

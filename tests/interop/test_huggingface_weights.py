@@ -32,6 +32,19 @@ def test_weights_of_two_bytes_stay_what_they_are(name, tmp_path, capsys):
     np.testing.assert_allclose(forward(file, target=tokens.numpy())["logits"], expected, rtol=0, atol=1e-4)
 
 
+@pytest.mark.parametrize("name", TYPES)
+def test_pickled_weights_of_two_bytes_stay_what_they_are(name, tmp_path):
+    model, _ = generators.qwen2(tmp_path)
+    expected = load_folder(tmp_path).weights()
+    (tmp_path / "model.safetensors").unlink()
+    state = {weight: value.to(TYPES[name]) for weight, value in model.state_dict().items()}
+    torch.save(state, tmp_path / "pytorch_model.bin")
+    file = load_folder(tmp_path)
+    assert file.storage == name
+    for weight, array in file.weights().items():
+        np.testing.assert_allclose(array, expected[weight], rtol=0.01)
+
+
 def test_an_import_needs_the_memory_of_a_few_tensors(tmp_path, capsys):
     config = transformers.LlamaConfig(
         vocab_size=300, hidden_size=256, num_attention_heads=4, num_hidden_layers=16, intermediate_size=256

@@ -26,7 +26,7 @@ def convert(
         typer.Argument(
             metavar="SOURCE",
             help="A Hugging Face folder or OWNER/NAME on its Hub, an Argos package, a CTranslate2 folder, a Marian "
-            ".npz, or a fairseq checkpoint.",
+            ".npz, a fairseq checkpoint, a GGUF file or a model of llama2.c.",
         ),
     ],
     out: Annotated[

@@ -255,6 +255,7 @@ class Generator:
         except ModuleNotFoundError as error:
             if error.name != "torch":
                 raise
+            check_supported(self.config)  # says why even the likeliest tokens need torch
             raise RequestError(
                 "sampling: drawing tokens, the repetition penalty and drafts need torch, which is not installed",
                 "pip install 'sixfold[torch]', or take the likeliest tokens: temperature 0",

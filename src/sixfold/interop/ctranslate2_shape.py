@@ -54,7 +54,9 @@ def config_of(
     if not names:
         raise ModelFileError(f"{variables.where}: activation: expected one of {ACTIVATIONS}; got {activation}")
     is_shared = _are_same(variables, embeddings_of(variables, "encoder"), embeddings_of(variables, "decoder"))
-    norm = "encoder/layer_0/self_attention/layer_norm/beta" in variables
+    attention = "encoder/layer_0/self_attention"
+    norm = f"{attention}/layer_norm/beta" in variables
+    bias = "encoder/layer_0/ffn/linear_0/bias" in variables
     ids = {token: index for index, token in reversed(list(enumerate(target_tokens)))}
     unk = ids.get(settings.get("unk_token", "<unk>"), 0)
     eos = ids.get(settings.get("eos_token", "</s>"), unk)
@@ -64,7 +66,8 @@ def config_of(
             vocab=len(target), source_vocab=0 if len(source) == len(target) else len(source),
             d_model=target.shape[1], heads=heads, d_ff=len(up), encoder_layers=layers["encoder"],
             decoder_layers=layers["decoder"], max_length=max_length, feed_forward=cast(FeedForward, names[0]),
-            bias="encoder/layer_0/ffn/linear_0/bias" in variables, norm="layer" if norm else "rms",
+            bias=bias, query_key_value_bias=not bias and f"{attention}/linear_0/bias" in variables,
+            norm="layer" if norm else "rms",
             norm_position="pre" if pre_norm else "post",
             final_norm=not pre_norm and "encoder/layer_norm/gamma" in variables,
             norm_eps=float(settings.get("layer_norm_epsilon") or 1e-5), scale_embeddings=bool(scaled),

@@ -14,10 +14,11 @@ from sixfold import tensorfile
 from sixfold.config import Config, DataConfig, ModelConfig, TokenizerConfig
 from sixfold.configfile import section_from
 from sixfold.errors import ConfigError, ModelFileError, RequestError
+from sixfold.interop.family_settings import Settings
 from sixfold.interop.huggingface_prompts import read_prompt_parts
 from sixfold.interop.huggingface_tokenizers import ChosenLanguages, TextParts, read_json, read_text_parts
 from sixfold.interop.start_token import FORBIDDEN
-from sixfold.interop.weight_names import FAMILIES, Family, Settings
+from sixfold.interop.weight_names import FAMILIES, Family
 from sixfold.modelfile import ModelFile
 from sixfold.tensorfile import Tensor, computed
 from sixfold.weights import check_weights, shapes
@@ -255,7 +256,16 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
         raise ModelFileError(f"{path}: reading this format needs torch", "pip install 'sixfold[torch]'") from None
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
-        return {name: Tensor.of(value.float().numpy()) for name, value in state.items()}
+        return {name: _of_torch(value) for name, value in state.items()}
     except Exception as error:  # a damaged or hostile pickle can make the loader raise anything
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
         raise ModelFileError(f"{path}: expected a table of tensors and nothing else: {reason}") from None
+
+
+def _of_torch(value: Any) -> Tensor:
+    """Return a tensor of torch in its own type if that has two bytes, else as float32."""
+    import torch
+
+    if value.dtype == torch.bfloat16:  # which NumPy lacks
+        return Tensor("BF16", value.contiguous().view(torch.int16).numpy().view(np.uint16))
+    return Tensor.of(value.numpy() if value.dtype == torch.float16 else value.float().numpy())

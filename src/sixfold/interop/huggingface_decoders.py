@@ -11,11 +11,10 @@ import numpy as np
 from sixfold import tensorfile
 from sixfold.config import ModelConfig
 from sixfold.errors import RequestError
+from sixfold.interop.family_settings import ROTARY_SCALINGS
 from sixfold.interop.huggingface import export_tensors
 from sixfold.interop.huggingface_export import write_json
 from sixfold.interop.prompt_tokenizers import tokenizer_json
-from sixfold.interop.rotary_rows import rows_in_halves
-from sixfold.interop.weight_names import ROTARY_SCALINGS
 from sixfold.modelfile import ModelFile
 from sixfold.tensorfile import Tensor, computed
 from sixfold.text.prompt_format import PromptFormat
@@ -99,6 +98,15 @@ def _in_halves(config: ModelConfig, name: str, tensor: Tensor) -> Tensor:
         np.arange((config.heads + config.groups) * config.d_head, tensor.shape[0]),
     ])  # fmt: skip
     return computed(tensor.dtype, tensor.shape, lambda: tensor.read()[rows], name)
+
+
+def rows_in_halves(heads: int, d_head: int) -> np.ndarray:
+    """Return where each row of a projection with rotary pairs in halves is in one with pairs as neighbours.
+
+    One head of width 6: 0 2 4 1 3 5.
+    """
+    order = np.r_[0:d_head:2, 1:d_head:2]
+    return np.asarray((np.arange(heads)[:, None] * d_head + order).reshape(-1))
 
 
 def _gpt2_settings(config: ModelConfig) -> dict[str, Any]:
