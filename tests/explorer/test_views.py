@@ -296,11 +296,9 @@ def test_models_with_one_stack_have_the_views_that_apply():
         for name in names:
             texts_of(svg(view(name, [trace]).scene))
         assert "<svg" in notebook(trace)
-        for name in ("alignment", "masks"):
-            with pytest.raises(
-                RequestError, match=f"{name}: expected an encoder-decoder; got a model of the kind '{kind}'"
-            ):
-                view(name, [trace])
+        texts_of(svg(view("masks", [trace]).scene))
+        with pytest.raises(RequestError, match=f"alignment: expected an encoder-decoder; got .* the kind '{kind}'"):
+            view("alignment", [trace])
         with pytest.raises(RequestError, match=f"expected {kind} in a model of the kind {kind}; got cross"):
             view("attention", [trace], ViewOptions("cross"))
 
@@ -329,7 +327,7 @@ def test_masks_show_the_sentences_as_one_batch(trace):
         [len(trace.source), 0],
         [len(short.source), len(trace.source) - len(short.source)],
     ]
-    encoder, decoder, cross = sentence_masks(2, 4, 3)
+    encoder, decoder, cross = sentence_masks(2, 4, 3).values()
     assert encoder.tolist() == [[True, True, False, False]] * 4
     assert decoder.tolist() == np.tri(3, dtype=bool).tolist()
     assert cross.tolist() == [[True, True, False, False]] * 3

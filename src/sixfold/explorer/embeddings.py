@@ -126,7 +126,7 @@ def _special_tokens(model: ModelFile, tokenizer: Tokenizer, text: str) -> tuple[
     """
     config = model.config.model
     if config.kind == "decoder":
-        return [], []
+        return list(model.prompts.before), []
     if config.kind == "encoder":
         return [config.bos], [config.eos]
     pairs = languages_of(model)

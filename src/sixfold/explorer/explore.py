@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+from sixfold.errors import RequestError
 from sixfold.explorer.heads import Head, ablate_heads
 from sixfold.explorer.trace import Trace, trace_pair, trace_text
 from sixfold.modelfile import ModelFile
@@ -26,11 +27,13 @@ def explore(
     """Translate a sentence, or take the given translation, and return every array of the forward pass over both.
 
     `source` and `target` are language codes. `off` names heads to switch off, such as "cross.1.3". A model with only
-    an encoder or only a decoder, such as BERT or GPT-2, reads the text and translates nothing.
+    an encoder or only a decoder, such as BERT or GPT-2, reads the text and translates nothing; a decoder reads it as a
+    prompt, so that its numbers are those of `generate`.
     """
     heads = tuple(head if isinstance(head, Head) else Head.parse(head) for head in off)
     file = None if model is None else read_model(model)
     if file is not None and file.config.model.kind != "encoder-decoder":
+        check_translates_nothing(file.config.model.kind, translation, source, target)
         return trace_text(ablate_heads(file, heads), text, heads)
     with Translator(file, "cpu") as translator:
         explorer = Explorer(translator)
@@ -38,6 +41,16 @@ def explore(
             return explorer.explore(text, translation, source, target, heads)
         finally:
             explorer.close()
+
+
+def check_translates_nothing(kind: str, translation: str | None, source: str | None, target: str | None) -> None:
+    """Raise a RequestError if a model with one stack is given a translation or its languages."""
+    for name, value in (("translation", translation), ("source", source), ("target", target)):
+        if value is not None:
+            message = (
+                f"{name}: expected none for a model of the kind {kind!r}, which does not translate; got {value!r:.40}"
+            )
+            raise RequestError(message, "leave it out; the model reads the text alone")
 
 
 class Explorer:
