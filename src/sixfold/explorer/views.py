@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from sixfold.configfile import did_you_mean
 from sixfold.errors import RequestError
-from sixfold.explorer import views_attention, views_decoding, views_inputs, views_walk
+from sixfold.explorer import views_attention, views_decoding, views_inputs, views_lens, views_walk
 from sixfold.explorer.drawing import svg
 from sixfold.explorer.trace import Trace
 from sixfold.explorer.views_layout import Table, View, ViewOptions
@@ -23,6 +23,7 @@ VIEWS: dict[str, Callable[[Trace, ViewOptions], View]] = {
     "steps": views_decoding.steps,
     "beam": views_decoding.beam,
     "walk": views_walk.walk,
+    "lens": views_lens.prediction,
 }
 VIEW_NAMES = (*VIEWS, "masks", "training")
 
