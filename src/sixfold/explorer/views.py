@@ -12,7 +12,7 @@ from sixfold.explorer.trace import Trace
 from sixfold.explorer.views_layout import Table, View, ViewOptions
 from sixfold.reports import page
 
-# Views of one sentence. "masks" takes several; "training" shows the curves of a run, and no sentence.
+# Views of one sentence. "masks" takes several; "induction" shows a test of a model, "training" the curves of a run.
 VIEWS: dict[str, Callable[[Trace, ViewOptions], View]] = {
     "attention": views_attention.attention,
     "heads": views_attention.heads,
@@ -25,7 +25,8 @@ VIEWS: dict[str, Callable[[Trace, ViewOptions], View]] = {
     "walk": views_walk.walk,
     "lens": views_lens.prediction,
 }
-VIEW_NAMES = (*VIEWS, "masks", "training")
+SENTENCE_VIEWS = (*VIEWS, "masks")
+VIEW_NAMES = (*SENTENCE_VIEWS, "induction", "training")
 
 
 def check_view_name(name: str) -> None:
