@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from sixfold.translation.pipeline import decode
 from sixfold.translation.prepare import replace_surrogates, source_sentence
 from sixfold.translation.protection import Edit, apply_edits
 from sixfold.translation.request import DecodeOptions
+from sixfold.weights import depth
 
 Array = np.ndarray
 NEEDED_WHOLE = ("key", "value", "key_rotated")  # a single query row needs all rows of these arrays
@@ -305,8 +307,8 @@ def trace_pair(direction: Direction, text: str, translation: str | None = None, 
     )  # fmt: skip
 
 
-def trace_text(model: ModelFile, text: str, off: Sequence[Head] = ()) -> Trace:
-    """Return the trace of a model with one stack.
+def trace_text(model: ModelFile, text: str, off: Sequence[Head] = (), max_weights: int | None = None) -> Trace:
+    """Return the trace of a model with one stack. `max_weights` limits the attention weights of all heads together.
 
     An encoder reads the text between <bos> and <eos>. A decoder reads what `Generator` reads: the tokens before every
     prompt, then the text as it is. Its last piece is followed by the likeliest one.
@@ -320,8 +322,11 @@ def trace_text(model: ModelFile, text: str, off: Sequence[Head] = ()) -> Trace:
     before = [config.bos] if config.kind == "encoder" else model.prompts.before
     after = [config.eos] if config.kind == "encoder" else []
     length = len(before) + len(tokenizer.encode(text)) + len(after)
-    if length > config.max_length:
-        raise RequestError(f"text: expected at most {config.max_length} tokens; got {length}", "use a shorter text")
+    longest = config.max_length
+    if max_weights is not None:  # each head has the square of the length
+        longest = min(longest, math.isqrt(max_weights // (depth(config, config.stacks[0]) * config.heads)))
+    if length > longest:
+        raise RequestError(f"text: expected at most {longest} tokens; got {length}", "use a shorter text")
     languages = ("", "")
     if config.kind == "encoder":
         source = pieces_of_text(tokenizer, text, before, after)
