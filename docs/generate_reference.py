@@ -828,7 +828,7 @@ stop (text or null): in the last part of a text, the stop string that ended it
     Output("pack", "What was written.", "model: the new file\nstorage: how its weights are stored\n"
            "bytes.before: size of the old file\nbytes.after: size of the new file\n",
            (("pack", "model.safetensors", "--output", "packed.safetensors", "--json"),)),
-    Output("see", "The numbers of a view. Every view but `training` has these fields; the tables differ.", """
+    Output("see", "The numbers of a view. Every view of a sentence has these fields; the tables differ.", """
 view: name of the view
 sentences[].text: the sentence
 sentences[].translation: its translation
@@ -839,8 +839,28 @@ title: title of the picture
 tables[].title: title of a table
 tables[].head: names of its columns
 tables[].rows: its rows
-""", tuple(("see", CHINESE[0], *MODEL, "--view", name, "--token", "0", "--json") for name in views.VIEW_NAMES
-           if name != "training")),
+""", tuple(("see", CHINESE[0], *MODEL, "--view", name, "--token", "0", "--json") for name in views.SENTENCE_VIEWS)),
+    Output("see --view induction", "The test of [induction heads](../guides/seeing.md#models-that-write-texts), and the"
+           " same numbers as tables. Losses are in nats a token.", """
+view: name of the view
+model: name of the model
+sequences: number of random sequences
+repeated_tokens: tokens that each of them repeats
+seed: what the random numbers follow from
+threshold: least difference of score and control of an induction head
+induction_heads: their names, best first
+heads[].head: name of a head
+heads[].score: mean attention to the token that followed the first occurrence
+heads[].control: the same where nothing is repeated
+heads[].previous: mean attention to the token before
+loss.first_half: loss of the first half
+loss.second_half: loss of the second half
+ablation: null without induction heads; otherwise the heads, and by how much the losses rise without them
+title: title of the picture
+tables[].title: title of a table
+tables[].head: names of its columns
+tables[].rows: its rows
+""", (("see", "--view", "induction", "--model", "writer.safetensors", "--json"),)),
     Output("summary", "A model in numbers. `file` is there only for a model file, not for a preset.", """
 kind: encoder-decoder, encoder or decoder
 parameters: number of parameters

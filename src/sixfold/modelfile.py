@@ -115,6 +115,12 @@ class ModelFile:
     sequence_format: SequenceFormat | None = None  # None: a tag before the source, and <eos> after it
     prompt_format: PromptFormat | None = None  # None: <bos> before a prompt, and <eos> after a text
 
+    @property
+    def prompts(self) -> PromptFormat:
+        """How a decoder-only model is given a prompt; what a model says nothing about is <bos> and <eos>."""
+        config = self.config.model
+        return self.prompt_format or PromptFormat((config.bos,), (config.eos,))
+
     def weight(self, name: str) -> np.ndarray:
         """Return a weight in float32; a shared weight can be read by each of its names."""
         name = canonical(self.config.model, name)

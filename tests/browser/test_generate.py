@@ -68,7 +68,9 @@ def test_the_text_is_the_generators_for_these_options(open_page, gpt):
     ((expected,),) = gpt.generate([PROMPT], options)
     assert written(page) == [token.text for token in expected.tokens]
     assert page.locator("#written .prompt-text").inner_text() == PROMPT
-    assert page.locator("nav a").all_text_contents() == ["Generate"]
+    assert page.locator("nav a").all_text_contents() == [
+        "Generate", "Attention", "Decode", "Walk", "Masks", "Positions", "Embeddings", "Shapes"
+    ]  # fmt: skip
 
 
 def test_a_place_shows_both_distributions_and_the_sliders_change_what_is_drawn(open_page, gpt):

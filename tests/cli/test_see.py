@@ -3,6 +3,7 @@ import re
 
 import numpy as np
 import pytest
+import small_generators
 from commands import complaint, run_here, sixfold
 from rich.cells import cell_len
 from small_runs import train
@@ -14,7 +15,9 @@ from sixfold.explorer.views_layout import Table, View
 
 TEXT, OTHER = "我们需要数学", "机器学习很有趣"
 # All views of a sentence.
-VIEWS = ("attention", "heads", "token", "alignment", "masks", "positions", "similarity", "steps", "beam", "walk")
+VIEWS = (
+    "attention", "heads", "token", "alignment", "masks", "positions", "similarity", "steps", "beam", "walk", "lens",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +98,23 @@ def test_a_run_shows_its_curves(run, tmp_path, capsys):
     assert facts["tables"][0]["rows"][-1][0] == metrics[-1]["step"]
 
 
+def test_the_test_of_induction_needs_no_sentence(tmp_path, capsys):
+    small_generators.gpt2(tmp_path / "gpt2")
+    file = small_generators.model_file(tmp_path / "gpt2", tmp_path / "gpt2.safetensors")
+    words = ("see", "--view", "induction", "-m", file)
+    facts = json.loads(run_here(capsys, *words, "--json").out)
+    assert (facts["view"], facts["model"], facts["induction_heads"]) == ("induction", "gpt2", [])
+    assert len(facts["heads"]) == len(facts["tables"][0]["rows"]) == 8
+    assert "Induction heads: none" in run_here(capsys, *words).out
+    run_here(capsys, *words, "-o", tmp_path / "a.html")
+    assert "Induction heads: none" in (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert "expected no sentence; got 'a cat'" in run_here(capsys, *words, "a cat", status=2).err
+    for view, what in (("lens", "a sentence"), ("training", "the folder of a run")):
+        assert f"--view {view}: expected {what}; got none" in run_here(capsys, "see", "--view", view, status=2).err
+    run_here(capsys, "see", "The quick fox", "--view", "lens", "-m", file, "-o", tmp_path / "lens.png")
+    assert (tmp_path / "lens.png").read_bytes().startswith(b"\x89PNG")
+
+
 @pytest.mark.parametrize(
     ("words", "error", "hint"),
     [
@@ -107,6 +127,7 @@ def test_a_run_shows_its_curves(run, tmp_path, capsys):
         (["-o", "no/such/folder/out.svg"], "no/such/folder", ""),
         (["--view", "walk", "--token", "nowhere"], "--token: expected 0 to", "the pieces are"),
         ([OTHER], "--view attention: expected one sentence; got 2", "put it in quotes"),
+        (["--view", "induction"], "--view induction: expected no sentence", "random sequences of its own"),
         ([OTHER, "--view", "masks", "--translation", "We"], "--translation: expected only together with", ""),
     ],
 )  # fmt: skip

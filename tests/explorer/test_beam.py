@@ -32,8 +32,8 @@ def search_with_torch(trace, model, beam, penalty):
         stepper = translation_stepper(model, torch.tensor([tokens]), None, 40)
         start = trace.config.bos
     else:
-        tokens = [*trace.target.ids, trace.predicted.ids[-1]]
-        options = replace(options, max_length=40 - len(tokens))
+        tokens = trace.target.ids
+        options = replace(options, min_length=0, max_length=40 - len(tokens))
         stepper, start = Stepper(model, 40), tokens[-1]
         stepper.feed(torch.tensor([tokens[:-1]]))
     options = replace(options, max_length=options.max_target_length(len(tokens)))

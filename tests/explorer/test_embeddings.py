@@ -33,7 +33,7 @@ def test_a_word_of_several_pieces_is_their_mean(make_model, tokenizer, kind):
     assert similar(model, "black", "black") == pytest.approx(1)
 
 
-@pytest.mark.parametrize(("kind", "specials"), [("encoder", (1, 1)), ("decoder", (0, 0)), ("encoder-decoder", (0, 1))])
+@pytest.mark.parametrize(("kind", "specials"), [("encoder", (1, 1)), ("decoder", (1, 0)), ("encoder-decoder", (0, 1))])
 def test_the_vector_of_a_sentence_is_the_mean_output_over_its_pieces(make_model, tokenizer, kind, specials):
     model = make_model(kind=kind)[0]
     means = []

@@ -64,6 +64,7 @@ ROUTES = {
     "explorer": (lambda client, value: post(client, "/api/v1/explore", text=value), 400),
     "translation": (lambda client, value: post(client, "/api/v1/explore", text="我", translation=value), 400),
     "masks": (lambda client, value: post(client, "/api/v1/explore/masks", texts=[value]), 400),
+    "lens": (lambda client, value: post(client, "/api/v1/explore/lens", text=value), 400),
     "merges": (lambda client, value: post(client, "/api/v1/explore/merges", text=value), 400),
 }
 INPUTS = {
@@ -75,7 +76,7 @@ MODELLED = ("text", "texts")  # these translate every letter: the model, not the
 QUICK = [
     ("text", "full stops"), ("html", "tags"), ("page", "tags"), ("page", "nested"), ("subtitles", "spaces"),
     ("table", "quotation marks"), ("detection", "tags"), ("form", "references"), ("texts", "stops"),
-    ("explorer", "tags"), ("translation", "tags"), ("masks", "tags"), ("merges", "marks"),
+    ("explorer", "tags"), ("translation", "tags"), ("masks", "tags"), ("lens", "tags"), ("merges", "marks"),
 ]  # fmt: skip
 
 

@@ -41,9 +41,9 @@ def see(
         list[str],
         typer.Argument(
             metavar="TEXT...|RUN...",
-            help="A sentence. The view masks takes several; the view training takes run folders.",
+            help="A sentence. The view masks takes several, the view induction none, the view training run folders.",
         ),
-    ],
+    ] = [],  # noqa: B006
     name: Annotated[str, typer.Option("--view", "-v", help=f"Show this view: {', '.join(VIEW_NAMES)}.")] = "attention",
     kind: Annotated[
         str | None,
@@ -90,15 +90,21 @@ def see(
         raise RequestError(f"--kind: expected cross, encoder or decoder; got {kind!r:.40}", hint)
     check_output(output)
     options = ViewOptions(cast("Kind | None", kind), layer, head, token, words, top, beam)
+    if not texts and name != "induction":
+        what = "the folder of a run" if name == "training" else "a sentence"
+        raise RequestError(f"--view {name}: expected {what}; got none", "only the view induction takes none")
+    page = None
     if name == "training":
         shown, facts, page = see_training(texts)
+    elif name == "induction":
+        shown, facts = see_induction(texts, model)
     else:
         check_texts(name, texts, translation)
         heads = [Head.parse(each) for each in off]
         file = read_model(model)
         traces = [explore(text, translation, file, source, target, heads) for text in texts]
         shown = view(name, traces, options)
-        facts, page = {"sentences": [describe(trace) for trace in traces]}, None
+        facts = {"sentences": [describe(trace) for trace in traces]}
     if output is not None:
         write(output, shown, page)
     if as_json:
@@ -142,6 +148,19 @@ def is_folder(text: str) -> bool:
 def describe(trace: Trace) -> dict[str, Any]:
     languages = {"from": trace.languages[0], "to": trace.languages[1]}
     return {"text": trace.text, "translation": trace.translation, **languages, "off": [str(head) for head in trace.off]}
+
+
+def see_induction(texts: Sequence[str], model: Path | None) -> tuple[View, dict[str, Any]]:
+    """Return the scores of a model's heads in the test of induction, and the same numbers as JSON."""
+    from sixfold.explorer.induction import measure_induction
+    from sixfold.explorer.views_induction import induction
+
+    if texts:
+        message = f"--view induction: expected no sentence; got {texts[0]!r:.40}"
+        raise RequestError(message, "leave it out; the test has random sequences of its own")
+    file = read_model(model)
+    test = measure_induction(file)
+    return induction(test), {"model": file.name, **test.to_dict()}
 
 
 def see_training(folders: Sequence[str]) -> tuple[View, dict[str, Any], str]:

@@ -112,7 +112,7 @@ def free_run(trace: Trace, count: int = 10) -> list[Step]:
         step_logits.append(search.logits[0])
     tokenizer, root = trace.target_tokenizer, search.nodes[0].token
     tokens = [node.token for node in search.path(search.finished[0])]
-    text_tokens = tokens[:-1] if tokens[-1] == trace.config.eos else tokens
+    text_tokens = tokens[:-1] if tokens[-1] in search.ends else tokens
     text = collapse_whitespace(tokenizer.decode(text_tokens))
     pieces = pieces_of_ids(tokenizer, text_tokens, text, (), tokens[len(text_tokens) :])
     read_texts = [pieces_of_ids(tokenizer, [root], "").texts[0], *pieces.texts[:-1]]
@@ -130,14 +130,15 @@ class BeamSearch:
         if trace.target is None or trace.predicted is None:
             raise RequestError(f"search: expected a model with a decoder; got one of the kind {config.kind!r}")
         if trace.source is None:
-            prompt, memory = [*trace.target.ids, trace.predicted.ids[-1]], None
+            prompt, memory, least = trace.target.ids, None, 0  # a text may be over; a translation has some text
             read, capacity = prompt, config.max_length - len(prompt)
         else:
             prompt, memory = [config.bos, *trace.special.before_target], trace["encoder.output"][None]
-            read, capacity = trace.source.ids, config.max_length - 1
+            read, capacity, least = trace.source.ids, config.max_length - 1, 1
         search = options.search(max(1, capacity))
-        self.options = replace(search, max_length=search.max_target_length(len(read)))
-        self.tokenizer, self.eos = trace.target_tokenizer, config.eos
+        self.options = replace(search, min_length=least, max_length=search.max_target_length(len(read)))
+        self.tokenizer = trace.target_tokenizer
+        self.ends = [config.eos] if trace.source is not None else [*trace.model.prompts.ends]
         self.decoder = IncrementalDecoder(trace.model, memory, candidates=shortlist_candidates(trace.model, read))
         for token in prompt[:-1]:
             self.decoder.step(np.array([token]))
@@ -152,12 +153,12 @@ class BeamSearch:
         options, step = self.options, self.live[0].step + 1
         self.logits = self.decoder.step(np.array([node.token for node in self.live]))
         if step <= options.min_length:
-            self.logits[:, self.eos] = -np.inf
+            self.logits[:, self.ends] = -np.inf
         is_last = step == options.max_length
         rows: list[int] = []
         live: list[Node] = []
         for rank, (row, token, logprob) in enumerate(self._best_continuations()):
-            ends = token == self.eos
+            ends = token in self.ends
             is_finished = rank < options.beam and (ends or is_last)
             fate: Fate = "ended" if is_finished else "pruned" if ends or len(rows) == options.beam else "kept"
             total = self.live[row].total + logprob
@@ -217,7 +218,7 @@ class BeamSearch:
         return SearchTree(nodes, hypotheses, options.beam, options.length_penalty, candidates)
 
     def _tokens_and_text(self, node: Node) -> tuple[list[int], str]:
-        tokens = [step.token for step in self.path(node) if step.token != self.eos]
+        tokens = [step.token for step in self.path(node) if step.token not in self.ends]
         return tokens, collapse_whitespace(self.tokenizer.decode(tokens))
 
 

@@ -115,8 +115,15 @@ def _sentence_vector(model: ModelFile, text: str) -> Float[Array, "d_model"]:
         raise RequestError(f"text: expected at most {config.max_length} tokens; got {tokens.size}", "use a sentence")
     stack = config.stacks[0]
     mask = causal_mask(tokens.size) if stack == "decoder" else None
-    x = Forward(model).stack(stack, tokens, mask)
+    x = UnrecordedForward(model).stack(stack, tokens, mask)
     return np.asarray(x[0, len(before) : len(before) + len(ids)].mean(axis=0))
+
+
+class UnrecordedForward(Forward):
+    """A forward pass that keeps no arrays: those of attention grow with the square of the length."""
+
+    def record(self, name: str, array: Array) -> Array:  # noqa: ARG002 -- the signature of `Forward`
+        return array
 
 
 def _special_tokens(model: ModelFile, tokenizer: Tokenizer, text: str) -> tuple[list[int], list[int]]:
@@ -126,7 +133,7 @@ def _special_tokens(model: ModelFile, tokenizer: Tokenizer, text: str) -> tuple[
     """
     config = model.config.model
     if config.kind == "decoder":
-        return [], []
+        return list(model.prompts.before), []
     if config.kind == "encoder":
         return [config.bos], [config.eos]
     pairs = languages_of(model)

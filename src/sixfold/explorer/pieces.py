@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from sixfold.text.tokenizer import Tokenizer
 from sixfold.translation.explain import group_into_words, piece_spans
@@ -11,6 +12,8 @@ from sixfold.translation.protection import Edit, move_span
 from sixfold.translation.result import Span
 
 VISIBLE_SPACE = "▁"
+VISIBLE_CHARACTERS = str.maketrans({"\n": "↵", "\t": "⇥"})
+VISIBLE_BYTES = {"<0x0A>": "↵", "<0x09>": "⇥"}
 EMPTY_SPAN: Span = (0, 0)  # of tokens that stand for no text: <bos>, <eos>, <pad> and tags
 
 
@@ -76,13 +79,41 @@ def _with_specials(tokenizer: Tokenizer, text: str, ids: list[int], spans: list[
 
 def _shown_text(tokenizer: Tokenizer, token: int, text: str) -> str:
     """Return the name of the token; of a foreign tokeniser, whose names may be unreadable, the text it stands for."""
-    name = tokenizer.tokens[token]
     if tokenizer.is_foreign:
-        return text or name
-    return name.strip() or name.replace(" ", VISIBLE_SPACE)
+        return text.translate(VISIBLE_CHARACTERS) or piece_text(tokenizer, token)
+    shown = piece_text(tokenizer, token)
+    return shown.removeprefix(VISIBLE_SPACE) or shown
 
 
 def piece_text(tokenizer: Tokenizer, token: int) -> str:
-    """Return the text of a piece by itself, with a visible space where it begins with one."""
+    """Return the text of a piece by itself, with a visible space where it begins with one.
+
+    In a published vocabulary of bytes, Ġcat is shown as ▁cat, and a part of a character by its bytes, such as E6 9C.
+    """
     name = tokenizer.tokens[token]
+    if tokenizer.algorithm == "foreign" and token not in tokenizer.reserved:
+        name = _text_of_bytes(name, tokenizer.decode([token]))
+    name = VISIBLE_BYTES.get(name, name).translate(VISIBLE_CHARACTERS)
     return VISIBLE_SPACE + name[1:] if name.startswith(" ") else name
+
+
+@cache
+def byte_alphabet() -> dict[str, int]:
+    """Return the byte that each character stands for in the vocabularies of GPT-2, Llama 3 and others.
+
+    Printable characters of Latin-1 stand for themselves; the other bytes, in order, have the characters from U+0100 on.
+    """
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = sorted({*range(256)} - {*printable})
+    return {chr(byte): byte for byte in printable} | {chr(0x100 + index): byte for index, byte in enumerate(others)}
+
+
+def _text_of_bytes(name: str, text: str) -> str:
+    """Return `text`, or its bytes, if `name` spells it in the byte alphabet; else the name itself.
+
+    `text` is what the tokeniser decodes, with U+FFFD for bytes that are no character.
+    """
+    data = bytes(byte_alphabet().get(char, 0) for char in name)
+    if data.decode(errors="replace") != text:
+        return name
+    return data.hex(" ").upper() if "\ufffd" in text else text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from sixfold.translation.pipeline import decode
 from sixfold.translation.prepare import replace_surrogates, source_sentence
 from sixfold.translation.protection import Edit, apply_edits
 from sixfold.translation.request import DecodeOptions
+from sixfold.weights import depth
 
 Array = np.ndarray
 NEEDED_WHOLE = ("key", "value", "key_rotated")  # a single query row needs all rows of these arrays
@@ -57,7 +59,8 @@ class Trace:
 
     An encoder-decoder has both `source` and `target`; an encoder has only a source, a decoder only a target. `target`
     is what the decoder reads: <bos>, then the translation. `predicted` is what it should write at each position: the
-    translation, then <eos>. `off` lists the heads that were switched off.
+    translation, then <eos>. A decoder-only model reads the text as a prompt, and the last piece of `predicted` is the
+    one that it would write next. `off` lists the heads that were switched off.
     """
 
     model: ModelFile
@@ -123,7 +126,7 @@ class Trace:
         return side
 
     def labels(self, kind: Kind) -> tuple[list[str], list[str]]:
-        """Return the labels of rows and columns. A row of the decoder shows what it reads and what comes next."""
+        """Return the labels of rows and columns. A row of a decoder shows what it reads and what comes next."""
         rows = self.rows(kind).texts
         if kind != "encoder" and self.predicted is not None:
             rows = [f"{read} → {wrote}" for read, wrote in zip(rows, self.predicted.texts, strict=True)]
@@ -132,17 +135,26 @@ class Trace:
     def by_word(self, kind: Kind, weights: Array) -> tuple[Array, list[str], list[str]]:
         """Return weights of words, from weights of pieces: the mean of a word's rows, the sum of its columns.
 
-        The words of rows and of columns come with them.
+        The words of rows and of columns come with them. A row of a translation is a word that was written, and a row
+        of a decoder-only model is one that was read.
         """
-        rows = self.predicted if kind != "encoder" and self.predicted is not None else self.rows(kind)
+        rows = self.rows(kind) if self.predicted is None or not self.names_rows_by_output(kind) else self.predicted
         columns = self.columns(kind)
         return word_weights(weights, rows.words, columns.words), rows.word_texts, columns.word_texts
+
+    def names_rows_by_output(self, kind: Kind) -> bool:
+        """Return whether rows are found by the piece that they write, as in a translation, not by that which they read.
+
+        Nobody looks for the <bos> of a translation; of a text, what a piece attends to is in the row that reads it.
+        """
+        return kind != "encoder" and self.source is not None
 
     @property
     def aligning(self) -> AligningHeads:
         """The heads whose attention aligns the target with the source."""
         if self.source is None or self.predicted is None:
-            raise RequestError(f"alignment: expected an encoder-decoder; got a model of the kind {self.config.kind!r}")
+            message = f"alignment: expected an encoder-decoder; got a model of the kind {self.config.kind!r}"
+            raise RequestError(message, "the views attention, heads and token show what its pieces attend to")
         return aligning_heads(self.model.card, self.config)
 
     def alignment(self, aligning: AligningHeads | None = None) -> tuple[Array, Pieces, Pieces]:
@@ -230,7 +242,8 @@ class Trace:
         return notebook(self)
 
     def __repr__(self) -> str:
-        return f"Trace({self.text!r:.40} → {self.translation!r:.40}, {len(self.arrays)} arrays)"
+        translation = f" → {self.translation!r:.40}" if self.translation else ""
+        return f"Trace({self.text!r:.40}{translation}, {len(self.arrays)} arrays)"
 
 
 def make_step(tokenizer: Tokenizer, read: str, wrote: str, token: int, logits: Array, count: int) -> Step:
@@ -294,10 +307,11 @@ def trace_pair(direction: Direction, text: str, translation: str | None = None, 
     )  # fmt: skip
 
 
-def trace_text(model: ModelFile, text: str, off: Sequence[Head] = ()) -> Trace:
-    """Return the trace of a model with one stack.
+def trace_text(model: ModelFile, text: str, off: Sequence[Head] = (), max_weights: int | None = None) -> Trace:
+    """Return the trace of a model with one stack. `max_weights` limits the attention weights of all heads together.
 
-    An encoder reads the text between <bos> and <eos>; a decoder reads it without special tokens.
+    An encoder reads the text between <bos> and <eos>. A decoder reads what `Generator` reads: the tokens before every
+    prompt, then the text as it is. Its last piece is followed by the likeliest one.
     """
     config, tokenizer = model.config.model, model.tokenizer
     if tokenizer is None:
@@ -305,19 +319,23 @@ def trace_text(model: ModelFile, text: str, off: Sequence[Head] = ()) -> Trace:
     text = replace_surrogates(text)
     if not text.strip():
         raise RequestError("text: expected a sentence; got nothing", "give a sentence to look into")
-    length = len(tokenizer.encode(text)) + (2 if config.kind == "encoder" else 0)
-    if length > config.max_length:
-        raise RequestError(f"text: expected at most {config.max_length} tokens; got {length}", "use a shorter text")
+    before = [config.bos] if config.kind == "encoder" else model.prompts.before
+    after = [config.eos] if config.kind == "encoder" else []
+    length = len(before) + len(tokenizer.encode(text)) + len(after)
+    longest = config.max_length
+    if max_weights is not None:  # each head has the square of the length
+        longest = min(longest, math.isqrt(max_weights // (depth(config, config.stacks[0]) * config.heads)))
+    if length > longest:
+        raise RequestError(f"text: expected at most {longest} tokens; got {length}", "use a shorter text")
     languages = ("", "")
     if config.kind == "encoder":
-        source = pieces_of_text(tokenizer, text, [config.bos], [config.eos])
+        source = pieces_of_text(tokenizer, text, before, after)
         arrays = forward(model, np.array([source.ids]))
         return Trace(model, tokenizer, _without_rows_axis(arrays), source, None, None, text, "", languages, tuple(off))
-    pieces = pieces_of_text(tokenizer, text)
-    if len(pieces) < 2:
-        raise RequestError("text: expected at least two pieces, because each predicts the next; got one")
-    target, predicted = pieces.part(0, -1), pieces.part(1, None)
+    target = pieces_of_text(tokenizer, text, before)
     arrays = forward(model, None, np.array([target.ids]))
+    following = int(arrays["logits"][0, -1].argmax())
+    predicted = pieces_of_text(tokenizer, text, before, [following]).part(1, None)
     return Trace(model, tokenizer, _without_rows_axis(arrays), None, target, predicted, text, "", languages, tuple(off))
 
 

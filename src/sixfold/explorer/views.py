@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 
 from sixfold.configfile import did_you_mean
 from sixfold.errors import RequestError
-from sixfold.explorer import views_attention, views_decoding, views_inputs, views_walk
+from sixfold.explorer import views_attention, views_decoding, views_inputs, views_lens, views_walk
 from sixfold.explorer.drawing import svg
 from sixfold.explorer.trace import Trace
 from sixfold.explorer.views_layout import Table, View, ViewOptions
 from sixfold.reports import page
 
-# Views of one sentence. "masks" takes several; "training" shows the curves of a run, and no sentence.
+# Views of one sentence. "masks" takes several; "induction" shows a test of a model, "training" the curves of a run.
 VIEWS: dict[str, Callable[[Trace, ViewOptions], View]] = {
     "attention": views_attention.attention,
     "heads": views_attention.heads,
@@ -23,8 +23,10 @@ VIEWS: dict[str, Callable[[Trace, ViewOptions], View]] = {
     "steps": views_decoding.steps,
     "beam": views_decoding.beam,
     "walk": views_walk.walk,
+    "lens": views_lens.prediction,
 }
-VIEW_NAMES = (*VIEWS, "masks", "training")
+SENTENCE_VIEWS = (*VIEWS, "masks")
+VIEW_NAMES = (*SENTENCE_VIEWS, "induction", "training")
 
 
 def check_view_name(name: str) -> None:

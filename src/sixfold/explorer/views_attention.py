@@ -13,7 +13,6 @@ from sixfold.explorer.heads import Head, Kind
 from sixfold.explorer.pieces import Pieces
 from sixfold.explorer.trace import Trace
 from sixfold.explorer.views_layout import (
-    KIND_TITLES,
     MARGIN,
     MIN_WIDTH,
     SLANT,
@@ -26,6 +25,7 @@ from sixfold.explorer.views_layout import (
     attention_weights,
     colour_bar,
     content_top,
+    kind_title,
     labelled_grid,
     matrix_table,
     scene_with_heading,
@@ -44,7 +44,7 @@ def attention(trace: Trace, options: ViewOptions) -> View:
         values, row_words, column_words = trace.by_word(kind, values)
         labels = (row_words, column_words)
     which = "mean of all heads" if head is None else f"head {head}"
-    title = f"{KIND_TITLES[kind]}, layer {layer}, {which}"
+    title = f"{kind_title(trace, kind)}, layer {layer}, {which}"
     panel = labelled_grid(values, labels, (MARGIN, content_top(trace)))
     bar = colour_bar(MARGIN, panel.bottom + 28, "sequential", (0, 1), "weight: how much a row looks at a column")
     scene = scene_with_heading(trace, title, [*panel.parts, *bar], (panel.right, panel.bottom + 60))
@@ -80,7 +80,7 @@ def heads(trace: Trace, options: ViewOptions) -> View:
     bottom = top + layers * row_step + 4
     note = "weight; below each head its mean entropy, 0 bits if it looks at one piece only"
     bar = colour_bar(MARGIN, bottom + 10, "sequential", (0, 1), note)
-    title = f"{KIND_TITLES[kind]}, all {layers} × {count} heads"
+    title = f"{kind_title(trace, kind)}, all {layers} × {count} heads"
     scene = scene_with_heading(trace, title, [*parts, *bar], (left + count * column_step - 16, bottom + 42))
     return View(scene, [Table(title, ["head", "entropy, bits", "row", "looks most at", "weight"], table, (4,))])
 
@@ -125,7 +125,7 @@ def token(trace: Trace, options: ViewOptions) -> View:
         y += row_height * count + 8
     note = f"weight; each layer has {count} rows, one per head; curves: their mean"
     parts += colour_bar(MARGIN, y + 16, "sequential", (0, 1), note)
-    title = f"{KIND_TITLES[kind]}: where “{row_labels[index]}” looks"
+    title = f"{kind_title(trace, kind)}: where “{row_labels[index]}” looks"
     right = left + width + (label_length / 2 - 13 if is_slanted else 0)
     scene = scene_with_heading(trace, title, parts, (right, y + 48))
     rows: list[list[Cell]] = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from sixfold.explorer.beam import Node, search_tree
-from sixfold.explorer.drawing import Box, Curve, Label, Length, Part, clip_text
+from sixfold.explorer.drawing import Box, Curve, Label, Length, Part, clip_text, text_width
 from sixfold.explorer.trace import Step, Trace
 from sixfold.explorer.views_layout import (
     MARGIN,
@@ -44,22 +44,31 @@ def steps(trace: Trace, options: ViewOptions) -> View:
             for choice in step.choices
         ]
     bottom = top + -(-count // per_row) * (height + CARD_GAP) - CARD_GAP
-    title = f"Decoding, step by step: the {options.top} likeliest pieces"
+    what = "Decoding, step by step" if trace.source is not None else "Next pieces, position by position"
+    title = f"{what}: the {options.top} likeliest pieces"
     scene = scene_with_heading(trace, title, parts, (MARGIN + per_row * (CARD_WIDTH + CARD_GAP) - CARD_GAP, bottom))
     return View(scene, [Table(title, ["step", "after", "piece", "probability", "logit"], rows, (3,))])
 
 
 def card_content(step: Step, written: int, x: Length, y: Length) -> list[Part]:
-    """Draw the entropy of a step, the piece that was read, and a bar for each choice; `written` is a token id."""
+    """Draw the entropy of a step, the piece that was read, and a bar for each choice; `written` is a token id.
+
+    If no choice was written, the card has the probability and the rank, from 1, of the piece that was.
+    """
+    standing = f"{step.probability:.1%}, rank {step.rank + 1}" if step.rank >= len(step.choices) else ""
+    read = clip_text(
+        f"after {step.read}", SMALL, CARD_WIDTH - 28 - (text_width(standing, SMALL) + 8 if standing else 0)
+    )
     parts: list[Part] = [
         Label(x + CARD_WIDTH - 14, y + 20, f"{step.entropy:.1f} bits", SMALL, "end", fill="soft"),
-        Label(x + 14, y + 40, clip_text(f"after {step.read}", SMALL, CARD_WIDTH - 28), SMALL, fill="soft"),
+        Label(x + 14, y + 40, read, SMALL, fill="soft"),
+        *([Label(x + CARD_WIDTH - 14, y + 40, standing, SMALL, "end", fill="soft")] if standing else []),
     ]
     for rank, choice in enumerate(step.choices):
         middle, is_written = y + 62 + rank * BAR_HEIGHT, choice.id == written
         parts += [
             Label(x + 14, middle, clip_text(choice.text, SMALL, 74), SMALL, weight=600 if is_written else 400),
-            Box(x + 92, middle - 5, max(1.0, 68 * choice.probability), 10, "accent" if is_written else "series-5"),
+            Box(x + 92, middle - 5, max(1.0, 60 * choice.probability), 10, "accent" if is_written else "series-5"),
             Label(x + CARD_WIDTH - 14, middle, f"{choice.probability:.1%}", SMALL, "end", fill="soft"),
         ]
     return parts

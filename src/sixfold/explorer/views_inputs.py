@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sixfold.errors import RequestError
 from sixfold.explorer.drawing import Box, Grid, Label, Length, Line, Part, clip_text, colormap
 from sixfold.explorer.forward import causal_mask, normalise_vectors, position_table
+from sixfold.explorer.heads import Kind
 from sixfold.explorer.trace import Trace
 from sixfold.explorer.views_curves import line_chart
 from sixfold.explorer.views_layout import (
@@ -94,37 +94,46 @@ def similarity(trace: Trace, options: ViewOptions) -> View:  # noqa: ARG001 -- v
     return View(scene_with_heading(trace, "Similarity of pieces", parts, (x - 36, panel.bottom + 60)), tables)
 
 
+MASK_TITLES: dict[Kind, str] = {
+    "encoder": "Encoder: all real pieces",
+    "decoder": "Decoder: itself and before",
+    "cross": "Cross: all real source pieces",
+}
+MASK_NOTES = {
+    "encoder-decoder": "Nothing looks at padding; the decoder never looks ahead.",
+    "encoder": "Nothing looks at padding.",
+    "decoder": "Nothing looks ahead, and padding comes last, so that no real piece looks at it.",
+}
+
+
 def masks(traces: Sequence[Trace]) -> View:
     """Draw several sentences as one batch: its padding, and what each position may look at."""
-    sources = [trace.source.texts for trace in traces if trace.source is not None]
-    targets = [trace.target.texts for trace in traces if trace.target is not None]
-    if not sources or not targets:
-        raise RequestError(f"masks: expected an encoder-decoder; got a model of the kind {traces[0].config.kind!r}")
-    source_length, target_length = max(map(len, sources)), max(map(len, targets))
+    kinds = [kind for kind in MASK_TITLES if kind in traces[0].kinds]
+    batch = [pieces.texts for trace in traces if (pieces := trace.source or trace.target) is not None]
+    length, is_translation = max(map(len, batch)), "cross" in kinds
+    written = [len(trace.target) for trace in traces if trace.target is not None and is_translation]
+    target_length = max(written, default=length)
     y = content_top(None, has_note=True) + 24
-    parts: list[Part] = [
-        Label(MARGIN, y - 14, "The source batch", TEXT, weight=600),
-        *padded_batch(sources, source_length, y),
-    ]
-    y += 32 * len(sources) + 40
-    side = min(18.0, max(5.0, 230 / max(source_length, target_length)))
-    names = ("Encoder: all real pieces", "Decoder: itself and before", "Cross: all real source pieces")
-    widths = [max(side * count, 190) + 36 for count in (source_length, target_length, source_length)]
-    xs = [MARGIN + sum(widths[:number]) for number in range(3)]
-    parts += [Label(x, y - 14, name, TEXT, weight=600) for x, name in zip(xs, names, strict=True)]
+    batch_title = "The source batch" if is_translation else "The batch"
+    parts: list[Part] = [Label(MARGIN, y - 14, batch_title, TEXT, weight=600), *padded_batch(batch, length, y)]
+    y += 32 * len(batch) + 40
+    side = min(18.0, max(5.0, 230 / max(length, target_length)))
+    widths = [max(side * (target_length if kind == "decoder" else length), 190) + 36 for kind in kinds]
+    xs = [MARGIN + sum(widths[:number]) for number in range(len(kinds))]
+    parts += [Label(x, y - 14, MASK_TITLES[kind], TEXT, weight=600) for x, kind in zip(xs, kinds, strict=True)]
     rows: list[list[Cell]] = []
-    for number, texts in enumerate(sources):
+    for number, texts in enumerate(batch):
         parts.append(Label(MARGIN, y + 8, f"sentence {number}", SMALL, fill="soft"))
-        matrices = sentence_masks(len(texts), source_length, target_length)
-        for x, matrix in zip(xs, matrices, strict=True):
-            parts += mask_grid(matrix, x, y + 22, side)
-        shares = [f"{matrix.mean():.0%}" for matrix in matrices]
-        rows.append([number, len(texts), source_length - len(texts), len(targets[number]), *shares])
-        y += side * max(source_length, target_length) + 40
-    note = "Rows look at columns. Nothing looks at padding; the decoder never looks ahead."
-    right = max(MARGIN + source_length * batch_cell_width(source_length), xs[2] + max(widths[2] - 36, 210))
+        of_kinds = sentence_masks(len(texts), length, target_length)
+        for x, kind in zip(xs, kinds, strict=True):
+            parts += mask_grid(of_kinds[kind], x, y + 22, side)
+        shares = [f"{of_kinds[kind].mean():.0%}" for kind in kinds]
+        rows.append([number, len(texts), length - len(texts), *written[number : number + 1], *shares])
+        y += side * max(length, target_length) + 40
+    note = f"Rows look at columns. {MASK_NOTES[traces[0].config.kind]}"
+    right = max(MARGIN + length * batch_cell_width(length), xs[-1] + max(widths[-1] - 36, 210))
     scene = scene_with_heading(None, "Masks of a batch", parts, (right, y - 18), note)
-    columns = ["sentence", "pieces", "padding", "written", "encoder", "decoder", "cross"]
+    columns = ["sentence", "pieces", "padding", *["written"][: len(written)], *kinds]
     return View(scene, [Table("Masks of a batch: which part may be looked at", columns, rows)])
 
 
@@ -154,11 +163,14 @@ def mask_grid(mask: Array, x: Length, y: Length, side: Length) -> Iterator[Part]
         yield Line([(x + column * side, y), (x + column * side, y + rows * side)], "paper")
 
 
-def sentence_masks(real: int, source_length: int, target_length: int) -> tuple[Array, Array, Array]:
-    """Return the masks (rows × columns) of a sentence in a batch: of the encoder, the decoder and the cross-attention.
+def sentence_masks(real: int, source_length: int, target_length: int) -> dict[Kind, Array]:
+    """Return the mask (rows × columns) of each kind of attention, of one sentence in a batch.
 
     `real` is the number of source pieces that are not padding.
     """
     padding = np.arange(source_length) < real
-    encoder, cross = np.tile(padding, (source_length, 1)), np.tile(padding, (target_length, 1))
-    return encoder, causal_mask(target_length)[0, 0], cross
+    return {
+        "encoder": np.tile(padding, (source_length, 1)),
+        "decoder": causal_mask(target_length)[0, 0],
+        "cross": np.tile(padding, (target_length, 1)),
+    }

@@ -13,6 +13,7 @@ from sixfold.configfile import did_you_mean
 from sixfold.errors import RequestError
 from sixfold.explorer.drawing import Box, Grid, Label, Length, Part, Scene, clip_text, colormap, text_width
 from sixfold.explorer.heads import Head, Kind, check_head
+from sixfold.explorer.pieces import VISIBLE_CHARACTERS
 from sixfold.explorer.trace import Trace
 
 Array = np.ndarray
@@ -79,17 +80,26 @@ class ViewOptions:
         return kind, layer, self.head
 
 
+def kind_title(trace: Trace, kind: Kind) -> str:
+    """Return the name of a kind of attention; that of a decoder without an encoder is its only one."""
+    return "Causal self-attention" if set(trace.kinds) == {"decoder"} else KIND_TITLES[kind]
+
+
 def attention_weights(trace: Trace, kind: Kind, layer: int, head: int | None) -> Array:
     """Return the weights of one head, or the mean of all heads of a layer: rows × columns."""
     return trace.attention(kind, layer).mean(axis=0) if head is None else trace.attention(kind, layer, head)
 
 
 def token_index(token: str | None, trace: Trace, kind: Kind) -> int:
-    """Return the row that `token` names by its index or its text; without one, the first piece that is text.
+    """Return the row that `token` names by its index or its text.
 
-    Rows of the decoder are named by the piece that is written there.
+    A row of a translation is named by the piece that is written there, every other row by the piece that is read.
+    Without `token` it is the first piece that is text, or of a decoder-only model the last, which sees all others.
     """
-    pieces = trace.rows(kind) if kind == "encoder" or trace.predicted is None else trace.predicted
+    is_written = trace.names_rows_by_output(kind) and trace.predicted is not None
+    pieces = trace.predicted if is_written and trace.predicted is not None else trace.rows(kind)
+    if token is None and trace.source is None:
+        return len(pieces) - 1
     if token is None:
         return next((index for index, (start, end) in enumerate(pieces.spans) if end > start), 0)
     if token.isdecimal() and int(token) < len(pieces):
@@ -121,8 +131,12 @@ def scene_with_heading(
 
 
 def subtitles(trace: Trace) -> list[str]:
-    """Return the lines under a title: the text, its translation, and the heads that are switched off."""
-    lines = [trace.text, f"→ {trace.translation}"] if trace.translation else [trace.text]
+    """Return the lines under a title: the text, its translation or next piece, and the heads that are switched off."""
+    lines = [trace.text.translate(VISIBLE_CHARACTERS)]
+    if trace.translation:
+        lines.append(f"→ {trace.translation}")
+    elif trace.predicted is not None:
+        lines.append(f"likeliest next piece: {trace.predicted.texts[-1]}")
     off = f"   (off: {', '.join(map(str, trace.off))})" if trace.off else ""
     return [*lines[:-1], lines[-1] + off]
 

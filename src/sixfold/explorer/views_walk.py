@@ -27,7 +27,7 @@ from sixfold.weights import has_cross_attention
 
 Array = np.ndarray
 MAX_NUMBERS, MAX_CELLS = 6, 64  # of a stage: numbers that are printed, and numbers that are drawn as cells
-FEED_FORWARD_EQUATIONS = {"relu": "max(0, x W₁ + b₁)", "swiglu": "silu(x W_g) · (x W₁)"}
+FEED_FORWARD_EQUATIONS = {"relu": "max(0, x W₁{})", "swiglu": "silu(x W_g{}) · (x W₁{})"}
 
 
 class Stage(NamedTuple):
@@ -105,15 +105,20 @@ def stages_of(trace: Trace, chosen: Head, index: int, top: int) -> Iterator[Stag
     yield from attention_stages(trace, chosen, index)
     layer = f"{stack}.layers.{chosen.layer}"
     yield residual_stage(trace, chosen.module_path, index)
-    equation = FEED_FORWARD_EQUATIONS.get(config.feed_forward, f"{config.feed_forward}(x W₁ + b₁)")
+    equation = FEED_FORWARD_EQUATIONS.get(config.feed_forward, config.feed_forward + "(x W₁{})")
+    biases = (" + b_g", " + b₁") if config.feed_forward == "swiglu" else (" + b₁",)
+    equation = equation.format(*(bias if config.bias else "" for bias in biases))
     hidden = trace[f"{layer}.feed_forward.hidden"][index]
     order = np.argsort(-hidden, kind="stable")
     units = [f"#{unit}" for unit in order]
     yield Stage("Feed-forward, hidden, largest first", equation, hidden[order], units)
-    yield Stage("Feed-forward, output", "h W₂ + b₂", trace[f"{layer}.feed_forward.down"][index])
+    yield Stage(
+        "Feed-forward, output", "h W₂ + b₂" if config.bias else "h W₂", trace[f"{layer}.feed_forward.down"][index]
+    )
     yield residual_stage(trace, f"{layer}.feed_forward", index)
     last = "Norm(x)" if config.ends_in_norm else "x"
-    yield Stage(f"After all layers of the {stack}", last, trace[f"{stack}.output"][index])
+    of_stack = f" of the {stack}" if len(config.stacks) > 1 else ""
+    yield Stage(f"After all layers{of_stack}", last, trace[f"{stack}.output"][index])
     if stack == config.stacks[-1]:
         best = np.argsort(-trace["logits"][index], kind="stable")[:top]
         names = [piece_text(trace.target_tokenizer, int(token)) for token in best]
@@ -122,7 +127,7 @@ def stages_of(trace: Trace, chosen: Head, index: int, top: int) -> Iterator[Stag
 
 
 def embedding_stages(trace: Trace, kind: Kind, stack: str, index: int) -> Iterator[Stage]:
-    """Yield text and id, embedding, position, and their sum."""
+    """Yield text and id, embedding, position, and their sum; rotary positions come later, with queries and keys."""
     config, pieces = trace.config, trace.rows(kind)
     note = f"{pieces.texts[index]}  →  {pieces.ids[index]:,}"
     yield Stage("Text and id", f"one of {config.vocab:,} pieces", np.zeros(0), note=note)
@@ -131,7 +136,7 @@ def embedding_stages(trace: Trace, kind: Kind, stack: str, index: int) -> Iterat
     name = f"{stack}.embedding.position"
     if name in trace.arrays:
         yield Stage("Position", f"PE({index + config.position_offset})", trace[name][index])
-    yield Stage("Sum", "embedding + position", trace[f"{stack}.embedding.sum"][index])
+        yield Stage("Sum", "embedding + position", trace[f"{stack}.embedding.sum"][index])
 
 
 def sublayer_input(trace: Trace, stack: str, chosen: Head) -> str:
@@ -159,10 +164,15 @@ def attention_stages(trace: Trace, chosen: Head, index: int) -> Iterator[Stage]:
     strongest = int(weights.argmax())
     kv_head = head // (config.heads // config.groups)
     suffix = "_rotated" if f"{name}.query_rotated" in trace.arrays else ""
-    yield Stage("Query", "q = x W_Q", trace[f"{name}.query{suffix}"][head, index])
+    b = " + b" if config.bias else ""
+    rotations = (f", rotated by {index} · θ", f", rotated by {strongest} · θ") if suffix else ("", "")
+    yield Stage("Query", f"q = x W_Q{b}{rotations[0]}", trace[f"{name}.query{suffix}"][head, index])
     m = "m" if chosen.kind == "cross" else "x"  # cross-attention takes keys and values from the memory
-    yield Stage(f"Key of “{columns[strongest]}”", f"k = {m} W_K", trace[f"{name}.key{suffix}"][kv_head, strongest])
-    yield Stage(f"Value of “{columns[strongest]}”", f"v = {m} W_V", trace[f"{name}.value"][kv_head, strongest])
+    shared = f", head {kv_head} of {config.groups}" if config.groups < config.heads else ""
+    key, value = trace[f"{name}.key{suffix}"], trace[f"{name}.value"]
+    equation = f"k = {m} W_K{b}{shared}{rotations[1]}"
+    yield Stage(f"Key of “{columns[strongest]}”", equation, key[kv_head, strongest])
+    yield Stage(f"Value of “{columns[strongest]}”", f"v = {m} W_V{b}{shared}", value[kv_head, strongest])
     equations = {"additive": "wᵀ tanh(q + k)", "cosine": f"cos(q, k) · √{config.d_head}"}
     equation = equations.get(config.compatibility, f"q · k / √{config.d_head}")
     order = np.argsort(-weights, kind="stable")
@@ -174,7 +184,7 @@ def attention_stages(trace: Trace, chosen: Head, index: int) -> Iterator[Stage]:
     yield Stage("Mask, in the same order", "−∞ where it may not look", masked, names, note)
     yield Stage("Weights, largest first", "softmax(scores)", weights[order], names)
     yield Stage("Output of the head", "Σ weight · v", trace[f"{name}.heads"][head, index])
-    yield Stage("All heads together", "concat(heads) W_O", trace[f"{name}.output"][index])
+    yield Stage("All heads together", f"concat(heads) W_O{b}", trace[f"{name}.output"][index])
 
 
 def residual_stage(trace: Trace, name: str, index: int) -> Stage:

@@ -65,9 +65,7 @@ class Generator:
         if self.file.tokenizer is None:
             raise RequestError(f"{name}: expected a model with a tokeniser; this one has none", "import it with one")
         self.tokenizer = self.file.tokenizer
-        layout = self.file.prompt_format
-        self.before = (self.config.bos,) if layout is None else layout.before
-        self.ends = (self.config.eos,) if layout is None else layout.ends
+        self.before, self.ends = self.file.prompts.before, self.file.prompts.ends
         self.device, self.threads = choose_device(device), threads
         self.compute: Compute = compute or default_compute(self.file, self.device)
         self._draft = draft if draft is None or isinstance(draft, ModelFile) else modelfile.load(find_model(draft))

@@ -15,10 +15,11 @@ from sixfold import tensorfile
 from sixfold.config import to_dict
 from sixfold.explorer.beam import free_run, search_tree
 from sixfold.explorer.embeddings import neighbours, pca_projection, similar, similar_sentences
-from sixfold.explorer.explore import Explorer
+from sixfold.explorer.explore import Explorer, ReadModel
 from sixfold.explorer.forward import position_table
 from sixfold.explorer.heads import Head
 from sixfold.explorer.influence import aligners, influence
+from sixfold.explorer.lens import lens
 from sixfold.explorer.masks import batch_masks
 from sixfold.explorer.merges import merge_stages
 from sixfold.explorer.trace import Trace, step_to_dict
@@ -28,7 +29,6 @@ from sixfold.serving.api import ERROR_RESPONSES
 from sixfold.serving.responses import JsonResponse
 from sixfold.serving.schema import RequestBody, Source, Target, Text
 from sixfold.tensorfile import Tensor
-from sixfold.translation.direction import Direction
 from sixfold.weights import counts, shapes
 
 BINARY_RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -106,11 +106,17 @@ class SentenceRoutes:
 
         return JsonResponse(await self._with_trace(body, request, measure))
 
+    async def lens(self, body: ExploreRequest, request: Request) -> JsonResponse:
+        """Return the prediction of the decoder after each layer: its likeliest token, and the rank of what follows."""
+        return JsonResponse(await self._with_trace(body, request, lambda trace: lens(trace).to_dict()))
+
     async def merges(self, body: ExploreRequest, request: Request) -> JsonResponse:
         """Return how the tokeniser splits both texts, merge by merge."""
 
         def split(trace: Trace) -> dict[str, Any]:
             sides = {"source": trace.text, "target": trace.translation}
+            if trace.source is None:  # a decoder-only model reads the text on the side of the target
+                sides = {"source": "", "target": trace.text}
             return {
                 side: [each._asdict() for each in merge_stages(trace.tokenizer, text)] for side, text in sides.items()
             }
@@ -132,61 +138,61 @@ class ModelRoutes:
     async def masks(self, body: MasksRequest, request: Request) -> JsonResponse:
         """Return the padding mask and the causal mask of a batch of texts."""
 
-        def make(direction: Direction) -> dict[str, Any]:
-            before, after, _ = direction.special
-            return batch_masks(direction.tokenizer, body.texts, before, after, MAX_MASK_TOKENS).to_dict()
+        def make(model: ReadModel) -> dict[str, Any]:
+            return batch_masks(model.tokenizer, body.texts, model.before, model.after, MAX_MASK_TOKENS).to_dict()
 
-        return JsonResponse(await self._with_direction(body, request, body.texts, make))
+        return JsonResponse(await self._with_model(body, request, body.texts, make))
 
     async def positions(self, body: PositionsRequest, request: Request) -> Response:
         """Return the position table that is added to the embeddings, and the inner products of its rows."""
 
-        def make(direction: Direction) -> bytes:
-            table = position_table(direction.file, body.length)
+        def make(model: ReadModel) -> bytes:
+            table = position_table(model.file, body.length)
             tensors = {"table": Tensor.of(table), "products": Tensor.of(table @ table.T)}
             return b"".join(tensorfile.packed(tensors, {})[1])
 
-        data = await self._with_direction(body, request, [], make)
+        data = await self._with_model(body, request, [], make)
         return Response(data, media_type="application/octet-stream")
 
     async def similar(self, body: SimilarRequest, request: Request) -> JsonResponse:
         """Return the cosine similarity of two words or of two sentences."""
         measure = similar_sentences if body.sentences else similar
         texts = [body.one, body.other]
-        cosine = await self._with_direction(body, request, texts, lambda direction: measure(direction.file, *texts))
+        cosine = await self._with_model(body, request, texts, lambda model: measure(model.file, *texts))
         return JsonResponse({"cosine": cosine})
 
     async def neighbours(self, body: NeighboursRequest, request: Request) -> JsonResponse:
         """List the tokens whose embeddings are nearest to the embedding of a word."""
 
-        def find(direction: Direction) -> dict[str, Any]:
-            nearest = neighbours(direction.file, body.word, body.count)
+        def find(model: ReadModel) -> dict[str, Any]:
+            nearest = neighbours(model.file, body.word, body.count)
             return {"neighbours": [each._asdict() for each in nearest]}
 
-        return JsonResponse(await self._with_direction(body, request, [body.word], find))
+        return JsonResponse(await self._with_model(body, request, [body.word], find))
 
     async def plane(self, body: PlaneRequest, request: Request) -> JsonResponse:
         """Place words on a map: the first two principal components of their embeddings."""
 
-        def project(direction: Direction) -> dict[str, Any]:
-            points = pca_projection(direction.file, body.words).tolist()
+        def project(model: ReadModel) -> dict[str, Any]:
+            points = pca_projection(model.file, body.words).tolist()
             return {"points": [{"text": word, "x": x, "y": y} for word, (x, y) in zip(body.words, points, strict=True)]}
 
-        return JsonResponse(await self._with_direction(body, request, body.words, project))
+        return JsonResponse(await self._with_model(body, request, body.words, project))
 
     async def shapes(self, body: ModelRequest, request: Request) -> JsonResponse:
         """Return the configuration of a model, the number of parameters of each part, and the shapes of the weights."""
-        facts = await self._with_direction(body, request, [], lambda direction: describe_parameters(direction.file))
+        facts = await self._with_model(body, request, [], lambda model: describe_parameters(model.file))
         return JsonResponse(facts)
 
-    async def _with_direction(
-        self, body: ModelRequest, request: Request, texts: list[str], work: Callable[[Direction], Result]
+    async def _with_model(
+        self, body: ModelRequest, request: Request, texts: list[str], work: Callable[[ReadModel], Result]
     ) -> Result:
         self._admission.admit(request, texts, cost=1)
         first_text = texts[0] if texts else ""
 
         def run(explorer: Explorer) -> Result:
-            return work(explorer.direction(first_text, body.source, body.target, body.model))
+            with explorer.open_model(first_text, body.source, body.target, body.model) as model:
+                return work(model)
 
         return await self._service.run_with_explorer(paid_work(self._admission, request, run))
 
@@ -211,7 +217,7 @@ def explorer_router(admission: Admission) -> APIRouter:
     binary: dict[str, Any] = {"methods": ["POST"], "response_class": Response, "responses": BINARY_RESPONSES}
     router.add_api_route("", sentence.explore, methods=["POST"], responses=ERROR_RESPONSES)
     router.add_api_route("/arrays", sentence.arrays, **binary)
-    for name in ("beam", "free", "aligners", "merges"):
+    for name in ("beam", "free", "aligners", "lens", "merges"):
         router.add_api_route(f"/{name}", getattr(sentence, name), methods=["POST"], responses=ERROR_RESPONSES)
     router.add_api_route("/positions", model.positions, **binary)
     for name in ("masks", "similar", "neighbours", "plane", "shapes"):
@@ -227,7 +233,7 @@ SENTENCE_HELP = "A word, or with `sentences` a sentence."
 
 
 class ExploreRequest(RequestBody):
-    """A sentence to explore. Without a translation, the model translates it."""
+    """A sentence to explore: a model that translates also needs its translation, or writes it; others only read it."""
 
     text: Annotated[Text, Field(min_length=1, examples=["机器学习很有趣"], description="The source sentence.")]
     translation: Annotated[Text | None, Field(description="A translation for the decoder to read.")] = None

@@ -22,9 +22,9 @@ import { getState } from "./url_state.js";
  * @property {number} d_model
  * @property {number} d_head
  * @property {Record<string, any>} config every model option, named as in config.py
- * @property {TokenList} source
+ * @property {TokenList} source null in a decoder-only model; see `isTextModel`
  * @property {TokenList} target tokens that the decoder reads, starting with <bos>
- * @property {TokenList} predicted token that follows at each position, ending with <eos>
+ * @property {TokenList} predicted token that follows at each position, ending with <eos>, or with the likeliest next token of a text
  * @property {Step[]} steps
  * @property {Record<string, number[]>} arrays
  */
@@ -307,6 +307,14 @@ export function fetchArrays(request, names, options = {}) {
 export function fetchTensors(path, request) {
   const url = `/api/v1/explore/${path}`;
   return cached(`${url} ${JSON.stringify(request)}`, async () => parseSafetensors(await (await sendRequest(url, request)).arrayBuffer()));
+}
+
+/**
+ * Return whether the model of a trace is decoder-only: it reads the text itself and translates nothing.
+ * @param {Trace} trace
+ */
+export function isTextModel(trace) {
+  return trace.source === null;
 }
 
 /** @type {Record<AttentionKind, (layer: number) => string>} */

@@ -7,10 +7,10 @@ import { getState, linkTo, onStateChange, setState } from "./url_state.js";
 
 /** @typedef {{mount: (root: HTMLElement) => (() => void), TITLE: import("./page_text.js").BilingualText}} Screen */
 
-// Screens that need a model that writes texts have `writes`; the others need one that translates.
-/** @type {Record<string, {name: import("./page_text.js").BilingualText, writes?: boolean, load: () => Promise<Screen>}>} */
+// The screens that need a model that writes texts have `writes`, those that need one that translates `translates`.
+/** @type {Record<string, {name: import("./page_text.js").BilingualText, writes?: boolean, translates?: boolean, load: () => Promise<Screen>}>} */
 const SCREENS = {
-  translate: { name: { en: "Translate", zh: "翻译" }, load: () => import("./screens/translate.js") },
+  translate: { name: { en: "Translate", zh: "翻译" }, translates: true, load: () => import("./screens/translate.js") },
   generate: { name: { en: "Generate", zh: "生成" }, writes: true, load: () => import("./screens/generate.js") },
   attention: { name: { en: "Attention", zh: "注意力" }, load: () => import("./screens/attention.js") },
   decode: { name: { en: "Decode", zh: "解码" }, load: () => import("./screens/decode.js") },
@@ -78,9 +78,9 @@ function drawBar() {
   }).catch(() => {});
 }
 
-/** @param {{writes?: boolean}} entry */
+/** @param {{writes?: boolean, translates?: boolean}} entry */
 function isAvailable(entry) {
-  return entry.writes ? models.write : models.translate;
+  return (!entry.writes || models.write) && (!entry.translates || models.translate);
 }
 
 function currentScreen() {
@@ -92,7 +92,7 @@ function learnModels() {
   fetchModels().then(({ directions, writing }) => {
     [models.translate, models.write] = [directions.length > 0, writing.length > 0];
     drawBar();
-    if (!models.translate && models.write && !SCREENS[currentScreen()].writes) setState({ screen: "generate" });
+    if (!models.translate && models.write && !isAvailable(SCREENS[currentScreen()])) setState({ screen: "generate" });
   }).catch(() => {}); // the screens say what is wrong
 }
 

@@ -1,6 +1,6 @@
 /** The bar above the explorer screens: the sentence, an optional translation, direction, model and disabled heads. */
 
-import { describeError, EXAMPLE_SENTENCE, exploreRequest, fetchModels, fetchTrace } from "./api.js";
+import { describeError, EXAMPLE_SENTENCE, exploreRequest, fetchModels, fetchTrace, isTextModel } from "./api.js";
 import { debounce, h, replaceContent } from "./dom.js";
 import { languageName, t } from "./page_text.js";
 import { getState, onStateChange, setState } from "./url_state.js";
@@ -15,6 +15,7 @@ const TEXTS = {
   off: { en: "Heads switched off", zh: "已关闭的头" },
   on: { en: "Switch {0} back on", zh: "重新打开 {0}" },
   model: { en: "Model", zh: "模型" },
+  next: { en: "likeliest next token: {0}", zh: "最可能的下一个词元：{0}" },
   wait: { en: "Working…", zh: "正在计算…" },
   failed: { en: "Something went wrong: {0}", zh: "出错了：{0}" },
 };
@@ -57,7 +58,7 @@ export function sentenceBar(onTrace) {
     const [from, to] = direction.value ? direction.value.split(">") : ["", ""];
     setState({ from, to, row: "", column: "" });
   });
-  model.addEventListener("change", () => setState({ model: model.value }));
+  model.addEventListener("change", () => setState({ model: model.value, given: "", from: "", to: "", kind: "", layer: "", head: "", row: "", column: "" }));
   fetchModels().then((available) => {
     for (const [from, to] of available.directions)
       direction.append(h("option", { value: `${from}>${to}` }, `${languageName(from)} → ${languageName(to)}`));
@@ -75,7 +76,8 @@ export function sentenceBar(onTrace) {
     try {
       const trace = await fetchTrace(exploreRequest());
       if (requestNumber !== latestNumber) return;
-      translation.textContent = trace.translation;
+      translation.textContent = isTextModel(trace) ? t(TEXTS.next, trace.predicted.texts[trace.predicted.texts.length - 1]) : trace.translation;
+      direction.hidden = givenTranslation.hidden = isTextModel(trace);
       translation.classList.remove("error");
       onTrace(trace);
     } catch (error) {

@@ -1,6 +1,6 @@
 /** The attention screen: the weights of every head, from an overview of all heads down to one row of one head. */
 
-import { EXAMPLE_SENTENCE, exploreRequest, fetchTrace } from "../api.js";
+import { EXAMPLE_SENTENCE, exploreRequest, fetchTrace, isTextModel } from "../api.js";
 import { debounce, h, replaceContent } from "../dom.js";
 import { t } from "../page_text.js";
 import { checkRadio, optionRadioGroup, tokenRadioGroup } from "../radio_group.js";
@@ -30,6 +30,11 @@ const TEXTS = {
   examples: { en: "Examples", zh: "示例" },
   compare: { en: "compare both", zh: "对比两句" },
   queryToken: { en: "Query token", zh: "查询词元" },
+  causal: { en: "causal self-attention", zh: "因果自注意力" },
+  aboutCausal: {
+    en: "Each token attends to itself and to the tokens before it. Later tokens are masked: their weight is exactly 0. Rows show the token that the model reads → the token that follows; the last one is what it would write next.",
+    zh: "每个词元只能关注自己和前面的词元。后面的词元被掩码遮住，权重恰好为 0。每行表示：模型读入的词元 → 后面的词元；最后一行后面是模型接着会写的词元。",
+  },
 };
 /** @type {Record<AttentionKind, {name: import("../page_text.js").BilingualText, about: import("../page_text.js").BilingualText}>} */
 const KINDS = {
@@ -65,7 +70,9 @@ export function mount(root) {
   let weights = null;
   let latestNumber = 0;
   const headGrid = headGridPanel();
-  const panels = [headGrid, selectedHeadPanel(), tokenHeadsPanel(), arcsPanel(), headAblationPanel(), comparePanel(), alignmentPanel((names) => headGrid.highlight(names))];
+  const translationPanels = [headAblationPanel(), alignmentPanel((names) => headGrid.highlight(names))]; // they say nothing about a text that is only read
+  const textPanels = [headGrid, selectedHeadPanel(), tokenHeadsPanel(), arcsPanel(), comparePanel()];
+  const panels = [...textPanels.slice(0, 4), translationPanels[0], textPanels[4], translationPanels[1]];
   const [heads, selectedHead, tokenHeads, arcs, ...otherPanels] = panels.map((panel) => panel.element);
   const controls = h("div", { class: "controls" });
   const about = h("p", { class: "lead", id: "about-kind" });
@@ -102,12 +109,13 @@ export function mount(root) {
    * @param {AttentionKind} kind
    */
   function showChoices(kinds, kind) {
-    about.textContent = t(KINDS[kind].about);
+    const isText = trace !== null && isTextModel(trace);
+    about.textContent = t(isText ? TEXTS.aboutCausal : KINDS[kind].about);
     const focused = document.activeElement?.getAttribute("data-value");
     replaceContent(controls,
-      optionRadioGroup(t(TEXTS.kind), kinds.map((item) => [item, t(KINDS[item].name)]), kind, (chosen) => setState({ kind: chosen, layer: "", row: "", column: "" })),
+      optionRadioGroup(t(TEXTS.kind), kinds.map((item) => [item, t(isText ? TEXTS.causal : KINDS[item].name)]), kind, (chosen) => setState({ kind: chosen, layer: "", row: "", column: "" })),
       optionRadioGroup(t(TEXTS.unit), [["", t(TEXTS.tokens)], ["1", t(TEXTS.words)]], getState("words"), joinTokens),
-      h("div", { class: "actions" }, h("span", { class: "note" }, t(TEXTS.examples)),
+      !isText && h("div", { class: "actions" }, h("span", { class: "note" }, t(TEXTS.examples)),
         presetButton("it … tired", "tired", { text: EXAMPLE_SENTENCE, other: "" }), presetButton("it … wide", "wide", { text: WIDE_SENTENCE, other: "" }),
         presetButton(t(TEXTS.compare), "both", { text: EXAMPLE_SENTENCE, other: WIDE_SENTENCE })));
     if (focused) /** @type {HTMLElement | null} */ (controls.querySelector(`[data-value="${focused}"]`))?.focus();
@@ -125,10 +133,12 @@ export function mount(root) {
     if (!weights) return;
     const layer = stateIndex("layer", weights.layers - 1, weights.layers);
     const head = stateIndex("head", 0, weights.heads);
-    const row = stateIndex("row", weights.kind === "encoder" ? 1 : 0, weights.rows.texts.length);
+    const isText = isTextModel(weights.trace);
+    const row = stateIndex("row", weights.kind === "encoder" ? 1 : isText ? weights.rows.texts.length - 1 : 0, weights.rows.texts.length);
+    for (const panel of translationPanels) panel.element.hidden = isText;
     const column = stateIndex("column", indexOfMax(weights.row(layer, head, row)), weights.columns.texts.length);
     checkRadio(queryTokens, row);
-    for (const panel of panels) panel.show({ weights, layer, head, row, column });
+    for (const panel of isText ? textPanels : panels) panel.show({ weights, layer, head, row, column });
     if (!weights.exactRows.has(row)) loadExactRow(weights, row);
   }
 

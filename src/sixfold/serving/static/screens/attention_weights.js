@@ -1,6 +1,6 @@
 /** The weights of one kind of attention for all layers and heads, by token or joined into words. */
 
-import { attentionPath, axisLabels, fetchArrays } from "../api.js";
+import { attentionPath, axisLabels, fetchArrays, isTextModel } from "../api.js";
 import { maskAllows } from "../safetensors.js";
 
 /** @typedef {import("../api.js").ExploreRequest} Asked */
@@ -32,7 +32,7 @@ function withoutSpaces(word) {
  * @param {boolean} byWord
  */
 function tokenAxes(trace, kind, byWord) {
-  const queries = kind === "encoder" ? trace.source : trace.predicted;
+  const queries = kind === "encoder" ? trace.source : isTextModel(trace) ? trace.target : trace.predicted;
   const keys = kind === "decoder" ? trace.target : trace.source;
   if (byWord) return [queries, keys].map((axis) => ({ groups: axis.words, texts: axis.words.map((word) => withoutSpaces(word.map((token) => axis.texts[token]).join(""))) }));
   return axisLabels(trace, kind).map((texts) => ({ groups: texts.map((_, token) => [token]), texts }));

@@ -1,5 +1,6 @@
 /** The decode screen: a translation step by step, with next-token probabilities, the beam tree and teacher forcing. */
 
+import { isTextModel } from "../api.js";
 import { announce, h, replaceContent } from "../dom.js";
 import { tableSvg, toCsv } from "../export.js";
 import { formatNumber, t } from "../page_text.js";
@@ -9,6 +10,7 @@ import { needsNewTrace, sentenceBar } from "../sentence_bar.js";
 import { onStateChange, setState, stateIndex } from "../url_state.js";
 import { beamTreePanel } from "./decode_beam_tree.js";
 import { probabilitiesPanel } from "./decode_probabilities.js";
+import { lensPanel } from "./decode_lens.js";
 import { teacherForcingPanel } from "./decode_teacher_forcing.js";
 
 /**
@@ -26,8 +28,13 @@ const TEXTS = {
     en: "The decoder writes one token at a time. At each step it gives every token of the vocabulary a score, softmax turns the scores into probabilities, and the search picks tokens.",
     zh: "解码器每次写出一个词元：每一步给词表中的每个词元打分，softmax 把分数变成概率，再由搜索挑选词元。",
   },
+  textLead: {
+    en: "The model reads a text one token at a time. At each step it gives every token of the vocabulary a score, softmax turns the scores into probabilities of the next token. The last step is what it would write next.",
+    zh: "模型逐个读入文本的词元：每一步给词表中的每个词元打分，softmax 把分数变成下一个词元的概率。最后一步就是它接着会写的词元。",
+  },
   title: { en: "The translation so far", zh: "目前的译文" },
-  note: { en: "Tokens after the current step are not written yet; the model cannot see them.", zh: "当前步之后的词元还没有写出，模型看不到它们。" },
+  textTitle: { en: "The text so far", zh: "目前的文本" },
+  note: { en: "The model cannot see the tokens after the current step.", zh: "模型看不到当前步之后的词元。" },
   step: { en: "Step", zh: "步" },
   of: { en: "{0} of {1}", zh: "第 {0} 步，共 {1} 步" },
   previous: { en: "Previous step", zh: "上一步" },
@@ -48,10 +55,17 @@ const TEXTS = {
  * @returns {() => void}
  */
 export function mount(root) {
+  const teacherForcing = teacherForcingPanel();
   /** @type {DecodePanel[]} */
-  const panels = [stepsPanel(), probabilitiesPanel(), beamTreePanel(), teacherForcingPanel()];
-  const bar = sentenceBar((trace) => panels.forEach((panel) => panel.show(trace)));
-  replaceContent(root, h("div", {}, h("h1", {}, t(TITLE)), h("p", { class: "lead" }, t(TEXTS.lead))), bar.element, ...panels.map((panel) => panel.element));
+  const panels = [stepsPanel(), probabilitiesPanel(), lensPanel(), beamTreePanel(), teacherForcing];
+  const lead = h("p", { class: "lead" }, t(TEXTS.lead));
+  const bar = sentenceBar((trace) => {
+    const isText = trace !== null && isTextModel(trace);
+    lead.textContent = t(isText ? TEXTS.textLead : TEXTS.lead);
+    teacherForcing.element.hidden = isText; // a text is always read as it is, and only its end is free
+    for (const panel of panels) panel.show(isText && panel === teacherForcing ? null : trace);
+  });
+  replaceContent(root, h("div", {}, h("h1", {}, t(TITLE)), lead), bar.element, ...panels.map((panel) => panel.element));
   const stopListening = onStateChange((changed) => !needsNewTrace(changed) && panels.forEach((panel) => panel.update(changed)));
   return () => {
     stopListening();
@@ -135,6 +149,8 @@ export function stepsPanel() {
     element,
     show(newTrace) {
       trace = newTrace;
+      const heading = element.querySelector("h2");
+      if (heading) heading.textContent = t(trace && isTextModel(trace) ? TEXTS.textTitle : TEXTS.title);
       draw();
     },
     update(changed) {

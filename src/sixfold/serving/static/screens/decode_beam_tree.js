@@ -14,8 +14,8 @@ import { getState, setState, stateIndex } from "../url_state.js";
 const TEXTS = {
   title: { en: "Beam tree", zh: "集束搜索树" },
   note: {
-    en: "At every step the beam keeps the best partial translations. A node shows a token and its log-probability. The sum along a path, divided by its length, is the score.",
-    zh: "每一步，集束只保留得分最高的几个部分译文。节点上是词元和它的对数概率；沿路径求和再除以长度，就是得分。",
+    en: "At every step the beam keeps the best hypotheses. A node shows a token and its log-probability. The sum along a path, divided by its length, is the score.",
+    zh: "每一步，集束只保留得分最高的几个候选。节点上是词元和它的对数概率；沿路径求和再除以长度，就是得分。",
   },
   beam: { en: "Beam size", zh: "集束宽度" },
   showPruned: { en: "Show pruned branches", zh: "显示被剪掉的分支" },
@@ -30,8 +30,8 @@ const TEXTS = {
   kept: { en: "kept", zh: "已保留" },
   pruned: { en: "pruned", zh: "已剪掉" },
   ended: { en: "ended", zh: "已结束" },
-  hypotheses: { en: "Finished hypotheses, best first", zh: "完成的译文，最好的在前" },
-  text: { en: "Translation", zh: "译文" },
+  hypotheses: { en: "Finished hypotheses, best first", zh: "完成的候选，最好的在前" },
+  text: { en: "Text", zh: "文本" },
   score: { en: "Score", zh: "得分" },
 };
 

@@ -44,8 +44,8 @@ const TEXTS = {
   paddingCell: { en: "{0}, position {1}: {2}, masked", zh: "{0}，位置 {1}：{2}，被遮住" },
   why: { en: "What a mask does to one row", zh: "掩码对一行的作用" },
   whyNote: {
-    en: "Real numbers from layer 0, head 0 of the decoder while it writes the translation of the selected sentence: the score of each position, the score after the mask, and the weight after softmax.",
-    zh: "解码器第 0 层第 0 个头翻译所选句子时的真实数值：每个位置的得分、加掩码后的得分、softmax 后的权重。",
+    en: "Real numbers from layer 0, head 0 of the decoder for the selected sentence: the score of each position, the score after the mask, and the weight after softmax.",
+    zh: "解码器第 0 层第 0 个头在所选句子上的真实数值：每个位置的得分、加掩码后的得分、softmax 后的权重。",
   },
   queryPosition: { en: "Query position", zh: "查询位置" },
   token: { en: "token", zh: "词元" },

@@ -1,6 +1,6 @@
 /** The walk screen: the whole computation, number by number, from the text to the probability of the next token. */
 
-import { axisLabels, exploreRequest, fetchArrays } from "../api.js";
+import { axisLabels, exploreRequest, fetchArrays, isTextModel } from "../api.js";
 import { h, replaceContent } from "../dom.js";
 import { formatNumber, t } from "../page_text.js";
 import { optionRadioGroup, tokenRadioGroup } from "../radio_group.js";
@@ -70,7 +70,8 @@ export function mount(root) {
   /** @returns {AttentionKind} */
   function kind() {
     const chosenKind = /** @type {AttentionKind} */ (getState("kind"));
-    return trace && chosenKind in trace.kinds ? chosenKind : "cross";
+    if (trace && chosenKind in trace.kinds) return chosenKind;
+    return trace && isTextModel(trace) ? "decoder" : "cross";
   }
 
   async function draw() {

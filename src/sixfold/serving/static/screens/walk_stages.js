@@ -1,6 +1,6 @@
 /** The stages of the computation for one position, layer and head, in order, as this model computes them. */
 
-import { attentionPath } from "../api.js";
+import { attentionPath, isTextModel } from "../api.js";
 import { stateIndex } from "../url_state.js";
 import { STAGE_DESCRIPTIONS, STAGE_TITLES } from "./walk_stage_texts.js";
 
@@ -37,7 +37,7 @@ export function walkPosition(trace, kind, isGiven) {
   const keyInput = kind === "cross" ? "encoder.output" : isPreNorm(trace) ? `${attention}_norm` : input;
   return {
     trace, isGiven, stack, kind, attention, input, keyInput, head, feedForward: `${stack}.layers.${layer}.feed_forward`,
-    keyHead: Math.floor(head / (trace.heads / keyHeads)), row: stateIndex("row", 1, rows), column: stateIndex("column", 0, columns),
+    keyHead: Math.floor(head / (trace.heads / keyHeads)), row: stateIndex("row", isTextModel(trace) ? rows - 1 : Math.min(1, rows - 1), rows), column: stateIndex("column", 0, columns),
   };
 }
 
@@ -101,9 +101,9 @@ function embeddingStages({ trace, stack }) {
     makeStage("token", `${module}.token`, trace.config.scale_embeddings ? "e = E_{\\id} \\sqrt{d_{\\model}}" : "e = E_{\\id}", trace.config.scale_embeddings ? {} : { about: STAGE_DESCRIPTIONS.plain }),
     makeStage("position", `${module}.position`, trace.config.positions === "learned" ? "p = P_{\\place}" : sinusoids),
     makeStage("segment", `${module}.segment`, "s = S_0"),
-    makeStage("sum", `${module}.sum`, `x = ${parts.join(" + ")}`),
+    parts.length > 1 ? makeStage("sum", `${module}.sum`, `x = ${parts.join(" + ")}`) : null, // rotary positions come with queries and keys
     makeStage("embedding_norm", `${module}.norm`, normFormula(trace), { snippet: "norm", inputs: [`${module}.sum`] }),
-  ].filter((stage) => stage.name in trace.arrays);
+  ].filter((stage) => stage !== null).filter((stage) => stage.name in trace.arrays);
 }
 
 /**
