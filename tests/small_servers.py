@@ -11,16 +11,13 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import uvicorn
 from starlette.testclient import TestClient
 
-from sixfold.explorer.explore import Explorer
 from sixfold.serving.app import make_app
-from sixfold.serving.models import LoadedModels, ReloadingModels
+from sixfold.serving.models import ReloadingModels
 from sixfold.serving.options import ServeOptions
 
 
@@ -134,35 +131,3 @@ def until(condition, seconds=60):
     while not (value := condition()) and time.monotonic() < end:
         time.sleep(0.05)
     return value
-
-
-@contextmanager
-def explorer_of_texts():
-    """Give the explorers of servers in this process the decoder-only models of the server."""
-    original = LoadedModels.__init__
-
-    def start(self, *arguments, **settings):
-        original(self, *arguments, **settings)
-        opened = {name: generator.use for name, generator in self.generators.items()}
-        self.explorer = Explorer(self.translator, text_models=opened)
-
-    LoadedModels.__init__ = start
-    try:
-        yield
-    finally:
-        LoadedModels.__init__ = original
-
-
-@contextmanager
-def in_thread(*models, **settings):
-    """Serve models from a thread of this process; yield the address."""
-    app = make_app(ServeOptions(**settings), ReloadingModels(list(models), 1), log=lambda _: None)
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    assert until(lambda: server.started)
-    try:
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join(60)

@@ -1,10 +1,8 @@
 """The screens of the explorer show a decoder-only model: a text that is read, and what would follow."""
 
-from types import SimpleNamespace
-
 import pytest
 import small_generators
-from small_servers import explorer_of_texts, in_thread
+from small_servers import Server
 
 from sixfold import explore
 from sixfold.explorer.lens import lens
@@ -28,8 +26,8 @@ def llama(tmp_path_factory):
 @pytest.fixture(scope="module")
 def site(llama):
     """A server of a decoder-only model and of no other."""
-    with explorer_of_texts(), in_thread(llama, requests_per_minute=100_000) as url:
-        yield SimpleNamespace(url=url)
+    with Server(llama, requests_per_minute=100_000) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")

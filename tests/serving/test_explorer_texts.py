@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import small_generators
 from safetensors.numpy import load
-from small_servers import explorer_of_texts, in_process
+from small_servers import in_process
 
 from sixfold import explore
 from sixfold.explorer.beam import search_tree
@@ -28,7 +28,7 @@ def llama(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def client(llama, models):
-    with explorer_of_texts(), in_process(models["tagged"], llama) as client:
+    with in_process(models["tagged"], llama) as client:
         yield client
 
 
@@ -104,7 +104,7 @@ def test_a_text_whose_arrays_would_take_much_memory_is_refused(client, monkeypat
 
 
 def test_without_a_model_that_translates_the_first_is_explored(llama):
-    with explorer_of_texts(), in_process(llama) as client:
+    with in_process(llama) as client:
         assert client.post(EXPLORE, json={"text": TEXT}).json()["model"] == "llama"
         assert client.post(f"{EXPLORE}/shapes", json={}).json()["config"]["kind"] == "decoder"
 

@@ -3,13 +3,10 @@
 import asyncio
 
 import pytest
+from event_loops import run_async
 
 from sixfold.serving.responses import HttpError
 from sixfold.serving.turnstile import Turnstile
-
-
-def run(work):
-    return asyncio.run(asyncio.wait_for(work, 60))
 
 
 async def settle():
@@ -36,7 +33,7 @@ def test_clients_take_turns_however_many_requests_one_sends():
         assert "".join(visits) == "abcabaa"
         assert (turnstile.inside, turnstile.waiting) == (0, 0)
 
-    run(check())
+    run_async(check(), 60)
 
 
 def test_at_most_so_many_are_inside():
@@ -49,7 +46,7 @@ def test_at_most_so_many_are_inside():
         await asyncio.gather(*tasks)
         assert turnstile.inside == 0
 
-    run(check())
+    run_async(check(), 60)
 
 
 def test_too_many_that_wait_are_refused():
@@ -64,7 +61,7 @@ def test_too_many_that_wait_are_refused():
         gate.set()
         await asyncio.gather(*tasks)
 
-    run(check())
+    run_async(check(), 60)
 
 
 @pytest.mark.parametrize("when", ["waiting", "chosen"])
@@ -89,4 +86,4 @@ def test_a_request_that_is_cancelled_keeps_nobody_out(when):
         assert visits == ["inside", "b"]
         assert turnstile.inside == 0
 
-    run(check())
+    run_async(check(), 60)

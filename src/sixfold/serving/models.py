@@ -32,16 +32,20 @@ class LoadedModels:
         writing = [path for path in paths if writes_texts(path)]
         translating = tuple(path for path in paths if path not in writing)
         self.translator = Translator(translating, "cpu", threads, memory=pool)
-        self.explorer = Explorer(self.translator)
         self.generators: dict[str, ServedGenerator] = {}  # by the name that requests give
         for path in writing:
             generator = ServedGenerator(path, threads, pool)
             self.generators.setdefault(generator.name, generator)
-        files = dict(zip(translating, self.translator.files, strict=True))
-        files |= {each.path: each.file for each in self.generators.values()}
+        self.explorer = Explorer(
+            self.translator, text_models={name: each.use for name, each in self.generators.items()}
+        )
+        files = [
+            *((path, file.name, file) for path, file in zip(translating, self.translator.files, strict=True)),
+            *((each.path, name, each.file) for name, each in self.generators.items()),
+        ]
         self.cards: list[dict[str, Any]] = [
-            {"name": file.name, "checksum": file.checksum, "bytes": size_of(path), "card": file.card}
-            for path, file in files.items()
+            {"name": name, "checksum": file.checksum, "bytes": size_of(path), "card": file.card}
+            for path, name, file in files
         ]
         self.users = 0
         self.is_replaced = False
