@@ -162,12 +162,14 @@ def systems_with_draft(folder: Path) -> tuple[dict[str, Write], int]:
     }, file.config.model.vocab
 
 
-def measure(systems: dict[str, Write], vocab: int, batch: int, draws: bool, rounds: int) -> None:
-    """Print the tokens per second of each system that can do this."""
+def measure(systems: dict[str, Write], vocab: int, batch: int, draws: bool, rounds: int, shared: int) -> None:
+    """Print the tokens per second of each system that can do this. All prompts begin with the same `shared` tokens."""
     random = np.random.default_rng(1)
+    beginning = random.integers(4, vocab, (1, shared)).repeat(batch, axis=0)
     seconds: dict[str, list[float]] = {}
     for number in range(rounds + 1):  # the first is to warm up
-        prompts = random.integers(4, vocab, (batch, PROMPT_TOKENS)).tolist()
+        ends = random.integers(4, vocab, (batch, PROMPT_TOKENS))
+        prompts = np.concatenate((beginning, ends), axis=1).tolist()
         for name, write in systems.items():
             if draws and "CTranslate2" in name:
                 continue
@@ -192,6 +194,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--gguf", type=Path)
     parser.add_argument("--draft", action="store_true")
+    parser.add_argument("--shared", type=int, default=0, help="tokens that all prompts have before their own")
     arguments = parser.parse_args()
     torch.set_num_threads(cores())
     with tempfile.TemporaryDirectory() as folder:
@@ -204,10 +207,10 @@ def main() -> None:
                 name: systems_of_shape(name, arguments.device, Path(folder) / name) for name in arguments.shapes
             }
         for name, (systems, vocab) in contests.items():
-            print(f"\n{name}: {PROMPT_TOKENS} tokens read, {TOKENS} written, {cores()} threads")
+            print(f"\n{name}: {arguments.shared} + {PROMPT_TOKENS} tokens read, {TOKENS} written, {cores()} threads")
             for batch in arguments.batches:
                 for draws in (False, True):
-                    measure(systems, vocab, batch, draws, arguments.rounds)
+                    measure(systems, vocab, batch, draws, arguments.rounds, arguments.shared)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import torch
 from small_models import SMALL, in_memory, random_model
 
 from sixfold.decoding.options import GREEDY, SamplingOptions
-from sixfold.engines.draft import Draft
+from sixfold.engines.draft import PLAIN_STEPS, Draft, GuessCount
 from sixfold.engines.sampling import SamplingEngine
 from sixfold.engines.writing import WritingOptions, check_draft
 from sixfold.errors import RequestError
@@ -55,6 +55,17 @@ def test_the_texts_are_those_without_a_draft(models, name, sampling):
     assert guided_logprobs == pytest.approx(logprobs, abs=1e-4)
     if name == "alike" and sampling.is_greedy:
         assert len(calls) < 0.6 * sum(map(len, texts))
+
+
+def test_the_number_of_guesses_follows_how_many_were_right():
+    count = GuessCount()
+    numbers = []
+    for right in (4, 6, 8, 3, 4, 0, 0, 0):
+        numbers.append(count.take())
+        count.update(numbers[-1], min(right, numbers[-1]))
+    assert numbers == [4, 6, 8, 8, 4, 6, 3, 1]
+    assert [count.take() for _ in range(PLAIN_STEPS)] == [0] * PLAIN_STEPS
+    assert count.take() == 1
 
 
 def test_several_texts_at_once_are_written_without_the_draft_and_are_the_same(models):

@@ -13,7 +13,34 @@ from sixfold.config import ModelConfig
 from sixfold.engines.slots import Slots, common_length
 from sixfold.model.transformer import DecoderOnly
 
-GUESSES = 4  # tokens that are guessed for each step of the large model
+MAX_GUESSES = 8  # tokens that are guessed for a step of the large model
+PLAIN_STEPS = 16  # without guesses, after they have been wrong
+
+
+class GuessCount:
+    """How many tokens to guess for the next step of a text: it follows how many of the last guesses were right.
+
+    Where a draft is mostly wrong, as it is at a high temperature, guessing costs more than it saves.
+    """
+
+    def __init__(self) -> None:
+        self._count = 4
+        self._plain = 0  # steps without guesses that are left
+
+    def take(self) -> int:
+        """Return the number for the next step."""
+        if self._plain:
+            self._plain -= 1
+            return 0
+        return self._count
+
+    def update(self, guessed: int, right: int) -> None:
+        """Note how many of the guesses of a step were right."""
+        if not guessed:
+            return
+        self._count = min(MAX_GUESSES, guessed + 2) if right == guessed else right + 1 if right else guessed // 2
+        if not self._count:
+            self._count, self._plain = 1, PLAIN_STEPS
 
 
 class Draft:
@@ -23,7 +50,7 @@ class Draft:
         self.config = config
         self._slots = Slots(model.eval(), config)
 
-    def guess(self, ids: Sequence[int], count: int = GUESSES) -> list[int]:
+    def guess(self, ids: Sequence[int], count: int) -> list[int]:
         """Return the likeliest tokens after a text, none of them if the text is too long for this model."""
         length, slots = len(ids) + count, self._slots
         if length > self.config.max_length or count < 1:

@@ -19,7 +19,7 @@ from torch import Tensor
 from sixfold.config import Compute, ModelConfig
 from sixfold.decoding.constraints import penalise
 from sixfold.decoding.sampling import distribution, draw
-from sixfold.engines.draft import GUESSES, Draft
+from sixfold.engines.draft import Draft, GuessCount
 from sixfold.engines.engine import Ids, check_sources, check_targets
 from sixfold.engines.slots import Slots
 from sixfold.engines.writing import OnToken, WritingOptions, WrittenToken, check_draft, check_prompts, never_cancelled
@@ -60,6 +60,7 @@ class LiveText:
         sampling = call.options.sampling
         self.rule = replace(sampling, seed=0)  # texts with the same rule are drawn together
         self._random = np.random.default_rng((sampling.seed, sample))
+        self.guess_count = GuessCount()  # for a draft
 
     def random_number(self) -> float:
         """Return the next random number of this text, from 0 to below 1."""
@@ -233,13 +234,14 @@ class SamplingEngine:
     def _step_with_draft(self, text: LiveText, draft: Draft) -> None:
         """Read the last token of a text and guesses of the next ones. Take tokens as long as the guesses are right."""
         remaining = text.prompt_length + text.limit - len(text.ids)
-        guesses = draft.guess(text.ids, min(GUESSES, remaining - 1))
+        guesses = draft.guess(text.ids, min(text.guess_count.take(), remaining - 1))
         logits = self._slots.feed(0, [text.ids[-1], *guesses], count=1 + len(guesses))
         for index in range(1 + len(guesses)):
             self._take(logits[index : index + 1], [0])
             if self._texts != [text] or text.call.is_over:
                 return
             if text.ids[-1] not in guesses[index : index + 1]:
+                text.guess_count.update(len(guesses), index)
                 break
         self._slots.cut(0, len(text.ids) - 1)
 
