@@ -14,6 +14,7 @@ from sixfold.decoding.options import SamplingOptions
 from sixfold.generation.generator import Generator
 from sixfold.generation.options import GenerateOptions
 from sixfold.serving.api_keys import make_key
+from sixfold.serving.writing import MAX_WRITING
 
 GREEDY = GenerateOptions(max_tokens=12)
 QUESTION = [{"role": "user", "content": "How are you?"}]
@@ -191,6 +192,23 @@ def test_a_client_that_gives_up_or_goes_away_stops_the_writing(client, running):
     assert gauge(running, "writing_requests") == 1
     stream.close()
     assert until(lambda: gauge(running, "writing_requests") == 0)
+
+
+def test_while_all_places_are_taken_others_wait_and_mistakes_are_still_answered(client, running):
+    streams = [
+        client.completions.create(model="llama", prompt="a", max_tokens=3900, temperature=1, stream=True)
+        for _ in range(MAX_WRITING + 2)
+    ]
+    try:
+        assert until(lambda: gauge(running, "writing_requests_waiting") == 2)
+        assert gauge(running, "writing_requests") == MAX_WRITING
+        with pytest.raises(openai.BadRequestError, match="expected fewer than 96 tokens"):
+            complete(client, "word " * 100)
+    finally:
+        for stream in streams:
+            stream.close()
+    assert until(lambda: gauge(running, "writing_requests") == 0)
+    assert complete(client).choices[0].text
 
 
 def test_many_clients_at_once_get_what_each_gets_alone(client, gpt):

@@ -1,4 +1,4 @@
-"""`sixfold serve`: translations over HTTP, for LibreTranslate's clients and Sixfold's own."""
+"""`sixfold serve`: models over HTTP, for the clients of LibreTranslate and of OpenAI, and Sixfold's own."""
 
 from __future__ import annotations
 
@@ -57,7 +57,10 @@ def serve(
         str | None, typer.Option(help="Create an API key with this name, print it, and exit. Needs --api-key-file.")
     ] = None,
 ) -> None:
-    """Serve translations over HTTP, with a web page to translate and explore."""
+    """Serve translations over HTTP, and texts of decoder-only models, with a web page to translate, write and explore.
+
+    The clients of LibreTranslate and of OpenAI can use it.
+    """
     # NumPy's threads spin while they wait, and would take the cores away from translation.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from sixfold.serving.api_keys import make_key

@@ -49,6 +49,7 @@ class WritingService:
         self._models, self._options, self._metrics = models, options, metrics
         self.turnstile = Turnstile(MAX_WRITING, MAX_WAITING)
         self._threads = ThreadPoolExecutor(MAX_WRITING, thread_name_prefix="writing")
+        self._short_threads = ThreadPoolExecutor(2, thread_name_prefix="prompt")  # for what all requests begin with
 
     @property
     def names(self) -> list[str]:
@@ -67,7 +68,7 @@ class WritingService:
                 opened.check(ids)
                 return ids
 
-            ids = await self._in_thread(generator, encode)
+            ids = await self._in_thread(generator, encode, self._short_threads)
             return WritingJob(generator.name, ids, options, client)
 
     def _choose(self, generators: dict[str, ServedGenerator], name: str | None) -> ServedGenerator:
@@ -85,7 +86,9 @@ class WritingService:
         """Return the texts of the tokens of each prompt."""
         with self._models.borrow() as loaded:
             generator = self._choose(loaded.generators, job.name)
-            return await self._in_thread(generator, lambda opened: [opened.pieces(ids) for ids in job.prompts])
+            return await self._in_thread(
+                generator, lambda opened: [opened.pieces(ids) for ids in job.prompts], self._short_threads
+            )
 
     async def next_tokens(
         self, job: WritingJob, sampling: SamplingOptions, count: int, include: Sequence[int]
@@ -153,14 +156,16 @@ class WritingService:
         ]
         return texts, is_complete
 
-    async def _in_thread(self, generator: ServedGenerator, work: Callable[[Generator], Result]) -> Result:
+    async def _in_thread(
+        self, generator: ServedGenerator, work: Callable[[Generator], Result], threads: ThreadPoolExecutor | None = None
+    ) -> Result:
         """Run a function of a generator, which is opened if it is not, in a thread."""
 
         def run() -> Result:
             with generator.use() as opened:
                 return work(opened)
 
-        return await asyncio.get_running_loop().run_in_executor(self._threads, run)
+        return await asyncio.get_running_loop().run_in_executor(threads or self._threads, run)
 
     def gauges(self) -> dict[str, float]:
         """Return the current values of the gauges for /metrics."""
@@ -169,3 +174,4 @@ class WritingService:
     def close(self) -> None:
         """Wait for the texts that are being written."""
         self._threads.shutdown()
+        self._short_threads.shutdown()
