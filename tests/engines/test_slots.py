@@ -108,9 +108,9 @@ def test_slots_grow_with_the_longest_text_and_shrink_when_it_has_ended(model, mo
     table = Slots(model, CONFIG)
     text = [5, 6, 7, 8]
     table.feed(table.add(text, 20), text)
-    assert table.layers[0].key.size(2) == 129
+    assert table.layers[0].key.size(2) == 65
     table.add([9], 300)
-    assert table.layers[0].key.size(2) == 385
+    assert table.layers[0].key.size(2) == 321
     torch.testing.assert_close(
         table.feed(0, [9, 10])[-1], logits_of(model, [*text, 9, 10])[-1], rtol=1e-4, atol=1e-4
     )  # the slots have moved to new memory with their contents

@@ -21,7 +21,7 @@ from sixfold.model.transformer import PLAIN, DecoderOnly, Execution
 Logits = Float[Tensor, "rows vocab"]
 MAX_SLOTS = 64
 CACHE_BYTES = 2**30  # of all slots; one text alone may take more
-CAPACITY_STEP = 128  # positions by which slots grow
+CAPACITY_STEP = 64  # positions by which slots grow
 FREE_SLOTS = 4  # kept beside those in use, for new texts that begin as earlier ones did
 
 
