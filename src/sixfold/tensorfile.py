@@ -256,6 +256,8 @@ def read(path: Path | OpenFile, verify: bool = True) -> tuple[dict[str, Tensor],
                 f"{path}: expected safetensors; got a pickle, which may run code when opened",
                 "convert it to safetensors with the program that made it",
             )
+        if head.startswith(b"GGUF"):
+            raise ModelFileError(f"{path}: expected a model file; got a GGUF file", f"sixfold import {path}")
         raise ModelFileError(f"{path}: not a safetensors file, or cut short ({file.size} bytes)", DAMAGED)
     start = 8 + struct.unpack("<Q", head)[0]
     table, metadata = _parse_header(path, file.read(8, start - 8).tobytes())

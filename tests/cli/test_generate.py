@@ -192,3 +192,18 @@ def test_a_model_must_be_named_and_write_texts(capsys):
         (["--model", "zh-en"], "error: write: expected a decoder-only model; got model.kind = 'encoder-decoder'"),
     ):
         assert run_here(capsys, "generate", PROMPT, *words, status=2).err.startswith(message)
+
+
+def test_a_closed_standard_output_is_no_crash(model):
+    command = " ".join([*COMMAND, "Once", "--model", str(model), "--max-tokens", "3"])
+    result = subprocess.run(["sh", "-c", f"{command} >&-"], capture_output=True, text=True)
+    assert "Traceback" not in result.stderr
+    assert result.returncode in (0, 2)
+
+
+def test_a_gguf_file_is_not_called_damaged(capsys, tmp_path):
+    path = tmp_path / "model.gguf"
+    path.write_bytes(b"GGUF" + bytes(100))
+    output = run_here(capsys, "generate", "a", "--model", path, status=2)
+    assert "got a GGUF file" in output.err
+    assert "sixfold import" in output.err

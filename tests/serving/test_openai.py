@@ -2,7 +2,9 @@
 
 import json
 import re
+import signal
 import threading
+import time
 from pathlib import Path
 
 import openai
@@ -24,7 +26,7 @@ QUESTION = [{"role": "user", "content": "How are you?"}]
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("generators")
     generators.gpt2(folder / "gpt2")
-    generators.llama(folder / "llama", max_position_embeddings=4000)
+    generators.llama(folder / "llama", max_position_embeddings=40_000)
     return {
         "gpt": generators.model_file(folder / "gpt2", folder / "gpt.safetensors", chat_template=generators.CHATML),
         "llama": generators.model_file(
@@ -170,7 +172,7 @@ def test_mistakes_of_the_user_are_errors_that_say_what_to_do(client):
         ({"prompt": "word " * 100}, "expected fewer than 96 tokens"),
         ({"prompt": "x" * 6000}, "exceeds text limit"),
         ({"prompt": []}, "expected at least one text or token"),
-        ({"prompt": [5, 10**6]}, "expected ids from 0 to"),
+        ({"prompt": [5, 10**6]}, "prompt: expected ids from 0 to"),
         ({"extra_body": {"temprature": 1}}, "temprature: Extra inputs are not permitted"),
         ({"echo": True, "logprobs": 1}, "expected none together with echo"),
     ):
@@ -269,6 +271,29 @@ def test_written_tokens_count_towards_the_limit_of_requests(files):
         assert response.status_code == 429
         assert response.json()["error"]["type"] == "rate_limit_error"
         assert int(response.headers["Retry-After"]) > 0
+
+
+@pytest.mark.parametrize("temperature", [0, 1], ids=["greedy", "drawn"])
+def test_a_server_that_ends_gives_streams_the_time_of_the_deadline_and_ends_them_in_order(files, temperature):
+    with Server(files["llama"], deadline=2.0) as server:
+        client = openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0, timeout=120)
+        settings = {"prompt": "a", "max_tokens": 39_000, "temperature": temperature, "stream": True}
+        stream = client.completions.create(model="llama", **settings)
+        assert next(stream).choices
+        start = time.monotonic()
+        server.process.send_signal(signal.SIGINT)
+        *parts, last = stream
+        assert last.choices[0].finish_reason == "length"
+        assert len(parts) < 30_000
+        assert server.stop(signal.SIGTERM) == 0
+        assert time.monotonic() - start < 60
+        assert not [line for line in server.log if "raw" in line]
+
+
+def test_malformed_json_is_called_that(running):
+    status, _, response = running.ask("/v1/completions", b'{"model": ', {"Content-Type": "application/json"})
+    assert status == 400
+    assert response["error"]["message"].startswith("the body is not valid JSON")
 
 
 def events_of(response):

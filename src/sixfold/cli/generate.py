@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, cast, get_args
+from typing import Annotated, Any, TextIO, cast, get_args
 
 import typer
 
@@ -126,8 +126,8 @@ def generate(
         1.0 if top_p is None else top_p, min_p or 0.0, 1 if seed is None else seed,
     )  # fmt: skip
     options = GenerateOptions(max_tokens, tuple(stop), 1 if n is None else n, logprobs, sampling)
-    is_typed = prompt is None and sys.stdin is not None and sys.stdin.isatty()
-    shows = stream or (not as_json and options.n == 1 and (is_typed or sys.stdout.isatty()))
+    is_typed = prompt is None and is_terminal(sys.stdin)
+    shows = stream or (not as_json and options.n == 1 and (is_typed or is_terminal(sys.stdout)))
     output = Output(as_json, shows, chat, system)
     with Generator(model, device, compute=cast("Compute | None", compute), draft=draft) as generator:
         if is_typed:
@@ -135,6 +135,11 @@ def generate(
         else:
             text = read_input() if prompt in (None, "-") else str(prompt)
             write(generator, output.prompt(text, []), options, output)
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Return whether somebody sits at a stream, which is None where it was closed before the start."""
+    return stream is not None and stream.isatty()
 
 
 def read_input() -> str:
@@ -192,7 +197,7 @@ def run_prompt(generator: Generator, options: GenerateOptions, output: Output) -
     earlier: list[dict[str, str]] = []
     while True:
         try:
-            text = input("> " if sys.stdout.isatty() else "")
+            text = input("> " if is_terminal(sys.stdout) else "")
         except (EOFError, KeyboardInterrupt):
             print(file=sys.stderr)
             return

@@ -96,6 +96,7 @@ def default_output(source: str) -> Path:
     out = Path(f"{name}{MODEL_SUFFIX}")
     if out.exists():
         raise ConfigError(
-            f"{out}: expected no such file, because a source is written to a new one", f"--output {out} replaces it"
+            f"{out}: expected no such file, because a source is written to a new one",
+            "name another file with --output" if out.resolve() == path else f"--output {out} replaces it",
         )
     return out

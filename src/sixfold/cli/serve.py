@@ -81,6 +81,7 @@ def serve(
     from sixfold.serving.app import make_app
     from sixfold.serving.connection import listen, run
     from sixfold.serving.models import ReloadingModels
+    from sixfold.serving.writing import Ending
     from sixfold.translation.loading import find_model, shipped_models
 
     folder = Path(options.models_folder) if options.models_folder else None
@@ -88,4 +89,5 @@ def serve(
     with listen(options) as listening:
         memory = options.memory if folder else None
         models_in_use = ReloadingModels(paths, options.threads or None, folder, memory)
-        run(make_app(options, models_in_use), options, listening)
+        ending = Ending()
+        run(make_app(options, models_in_use, ending=ending), options, listening, ending)

@@ -70,12 +70,13 @@ class Engine(Protocol):
         ...
 
 
-def check_sources(config: ModelConfig, sources: Sequence[Ids]) -> None:
-    """Raise RequestError for a source that the model cannot read."""
+def check_sources(config: ModelConfig, sources: Sequence[Ids], name: str = "source") -> None:
+    """Raise RequestError for a source that the model cannot read; `name` is what the caller calls it."""
     for source in sources:
-        _check_ids("source", source, config.vocab_read)
+        _check_ids(name, source, config.vocab_read)
         if len(source) == 0:
-            raise RequestError("source: expected at least one token; got none", "end every source in <eos>")
+            hint = "end every source in <eos>" if name == "source" else None
+            raise RequestError(f"{name}: expected at least one token; got none", hint)
         if len(source) > config.max_length:
             raise RequestError(
                 f"source: expected at most {config.max_length} tokens (model.max_length); got {len(source)}",

@@ -94,7 +94,7 @@ def check_prompts(config: ModelConfig, prompts: Sequence[Ids]) -> None:
                 f"prompt: expected fewer than {config.max_length} tokens (model.max_length); got {len(prompt)}",
                 "shorten the prompt",
             )
-    check_sources(config, prompts)
+    check_sources(config, prompts, "prompt")
 
 
 def check_draft(file: ModelFile, draft: ModelFile) -> None:

@@ -21,10 +21,8 @@ def render_chat(layout: PromptFormat | None, messages: Sequence[Message]) -> str
     The template of the checkpoint writes it, in the sandbox of Jinja: it sees the messages and its special tokens, and
     can neither change them nor reach anything else.
     """
-    if layout is None or not layout.chat_template:
-        raise RequestError(
-            "chat: expected a model with a chat template; this one has none", "continue a plain prompt instead"
-        )
+    check_chat(layout)
+    assert layout is not None
     check_messages(messages)
     template = _compile(layout.chat_template)
     try:
@@ -33,6 +31,14 @@ def render_chat(layout: PromptFormat | None, messages: Sequence[Message]) -> str
         return str(template.render(messages=copies, **settings, **layout.token_texts))
     except Exception as error:  # a template may refuse a conversation, or fail in any way that Python can
         raise RequestError(f"chat: the template of this model refuses the conversation: {error}") from None
+
+
+def check_chat(layout: PromptFormat | None) -> None:
+    """Raise RequestError for a model without a chat template."""
+    if layout is None or not layout.chat_template:
+        raise RequestError(
+            "chat: expected a model with a chat template; this one has none", "continue a plain prompt instead"
+        )
 
 
 def check_messages(messages: Sequence[Message]) -> None:

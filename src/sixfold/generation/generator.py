@@ -28,7 +28,7 @@ from sixfold.engines.writing import (
     never_cancelled,
 )
 from sixfold.errors import RequestError
-from sixfold.generation.chat import Message, render_chat
+from sixfold.generation.chat import Message, check_chat, render_chat
 from sixfold.generation.options import Continuation, GenerateOptions, NextToken, NextTokens, TextChunk, TextToken
 from sixfold.generation.text_stream import Detokenizer, TextStream
 from sixfold.interop.ctranslate2 import check_supported
@@ -150,12 +150,14 @@ class Generator:
             return [*(self.before or (self.config.bos,) * (not prompt)), *self.tokenizer.encode(prompt)]
         if prompt and all(type(each) is int for each in prompt):
             return list(cast("Sequence[int]", prompt))
+        layout, messages = self.file.prompt_format, cast("Sequence[Message]", prompt)
+        check_chat(layout)
         if self.tokenizer.algorithm != "foreign":
             raise RequestError(
                 "chat: expected a tokeniser that reads special tokens in a text; this one does not",
                 "import a checkpoint that has tokenizer.json",
             )
-        return self.tokenizer.encode(render_chat(self.file.prompt_format, cast("Sequence[Message]", prompt)))
+        return self.tokenizer.encode(render_chat(layout, messages))
 
     def next_tokens(
         self, prompt: Prompt, sampling: SamplingOptions, count: int = 20, include: Sequence[int] = ()

@@ -34,20 +34,22 @@ from sixfold.serving.options import ServeOptions
 from sixfold.serving.responses import CHANGED_MODEL, HttpError, JsonResponse, is_openai
 from sixfold.serving.service import Service
 from sixfold.serving.static_files import static_router
-from sixfold.serving.writing import WritingService
+from sixfold.serving.writing import Ending, WritingService
 
 EXPOSED_HEADERS = ["Content-Disposition", "Retry-After", "X-Request-Id"]  # that pages of other origins may read
 
 
-def make_app(options: ServeOptions, models: ReloadingModels, log: Log = log_line) -> ASGIApp:
-    """Return the ASGI application. It closes the models when it stops."""
+def make_app(
+    options: ServeOptions, models: ReloadingModels, log: Log = log_line, ending: Ending | None = None
+) -> ASGIApp:
+    """Return the ASGI application. It closes the models when it stops; `ending` tells it before."""
     keys = ApiKeys(Path(options.api_key_file)) if options.api_key_file else None
     metrics = Metrics()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         service = Service(models, options, metrics)
-        writing = WritingService(models, options, metrics)
+        writing = WritingService(models, options, metrics, ending)
         limits = RateLimits(options.requests_per_minute, options.concurrent)
         admission = Admission(service, options, limits, needs_key=keys is not None)
         add_server_routes(app, admission, writing, metrics)
@@ -70,7 +72,7 @@ def make_app(options: ServeOptions, models: ReloadingModels, log: Log = log_line
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-        writing.close()
+        await writing.close()
         await service.close()
         log({"event": "stopped"})
 
@@ -128,6 +130,9 @@ def add_error_handlers(app: FastAPI) -> None:
 
     async def invalid_field(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
+        if first["type"] == "json_invalid":
+            reason = first.get("ctx", {}).get("error", "")
+            return await http_error(request, HttpError(400, f"the body is not valid JSON: {reason}".rstrip(": ")))
         field = ".".join(str(part) for part in first["loc"][1:]) or "body"
         status = 400 if is_openai(route_path(request.scope)) else 422
         return await http_error(request, HttpError(status, f"{field}: {first['msg']}"))

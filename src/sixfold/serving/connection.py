@@ -16,6 +16,7 @@ from sixfold.errors import ConfigError
 from sixfold.serving.addresses import Addresses
 from sixfold.serving.middleware import log_line
 from sixfold.serving.options import ServeOptions
+from sixfold.serving.writing import Ending
 
 
 def protocol_with_timeout(seconds: float) -> type[H11Protocol]:
@@ -60,6 +61,12 @@ class Server(uvicorn.Server):
     """Logs the address when the server is listening, and exits with status 0 after SIGINT or SIGTERM."""
 
     url_prefix = ""
+    ending: Ending | None = None
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self.ending is not None:
+            self.ending.begin()
+        await super().shutdown(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -88,7 +95,7 @@ def listen(options: ServeOptions) -> socket.socket:
         ) from None
 
 
-def run(app: Any, options: ServeOptions, listening: socket.socket) -> None:
+def run(app: Any, options: ServeOptions, listening: socket.socket, ending: Ending | None = None) -> None:
     """Serve requests until a signal stops the server; requests that have started are finished first."""
     config = uvicorn.Config(
         app, http=protocol_with_timeout(options.patience), log_level="error", access_log=False,
@@ -98,5 +105,5 @@ def run(app: Any, options: ServeOptions, listening: socket.socket) -> None:
         timeout_graceful_shutdown=int(options.deadline) + 1,
     )  # fmt: skip
     server = Server(config)
-    server.url_prefix = Addresses(options).prefix
+    server.url_prefix, server.ending = Addresses(options).prefix, ending
     server.run([listening])

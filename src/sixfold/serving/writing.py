@@ -22,7 +22,20 @@ from sixfold.serving.turnstile import Turnstile
 
 MAX_WRITING = 16  # requests whose texts are written at the same time
 MAX_WAITING = 256  # that wait for these
+ENDING_SECONDS = 1.0  # before the deadline of a server that ends, in which the last events are sent
 Result = TypeVar("Result")
+
+
+class Ending:
+    """Tells the parts of a server that it is about to end, while it still answers the requests that it has."""
+
+    def __init__(self) -> None:
+        self.listeners: list[Callable[[], None]] = []
+
+    def begin(self) -> None:
+        """Call the listeners. It must be called in the event loop of the server."""
+        for listener in self.listeners:
+            listener()
 
 
 @dataclass
@@ -45,8 +58,15 @@ class WritingService:
     Each request has a thread. Texts of several requests share the steps of the engine, and may join at any time.
     """
 
-    def __init__(self, models: ReloadingModels, options: ServeOptions, metrics: Metrics) -> None:
+    def __init__(
+        self, models: ReloadingModels, options: ServeOptions, metrics: Metrics, ending: Ending | None = None
+    ) -> None:
+        """When the server begins to end, texts have the time of the deadline left, also those of streams."""
         self._models, self._options, self._metrics = models, options, metrics
+        self._cancellations: set[threading.Event] = set()  # of the requests whose texts are being written
+        self._is_stopped = False
+        if ending is not None:
+            ending.listeners.append(self._stop_at_deadline)
         self.turnstile = Turnstile(MAX_WRITING, MAX_WAITING)
         self._threads = ThreadPoolExecutor(MAX_WRITING, thread_name_prefix="writing")
         self._short_threads = ThreadPoolExecutor(2, thread_name_prefix="prompt")  # for what all requests begin with
@@ -109,6 +129,7 @@ class WritingService:
         loop = asyncio.get_running_loop()
         chunks: asyncio.Queue[TextChunk | None] = asyncio.Queue()
         is_cancelled = threading.Event()
+        unfinished = {(prompt, sample) for prompt in range(len(job.prompts)) for sample in range(job.options.n)}
 
         def put(chunk: TextChunk | None) -> None:
             loop.call_soon_threadsafe(chunks.put_nowait, chunk)
@@ -122,14 +143,22 @@ class WritingService:
         with self._models.borrow() as loaded:
             generator = self._choose(loaded.generators, job.name)
             async with self.turnstile.enter(job.client):
+                if self._is_stopped:
+                    raise busy()
+                self._cancellations.add(is_cancelled)
                 work = asyncio.ensure_future(self._in_thread(generator, write))
                 try:
                     while (chunk := await chunks.get()) is not None:
                         self._metrics.counts["written_tokens"] += len(chunk.tokens)
+                        if chunk.finish:
+                            unfinished.discard((chunk.prompt, chunk.sample))
                         yield chunk
                     await work
+                    for prompt, sample in sorted(unfinished):  # the server ends
+                        yield TextChunk("", prompt=prompt, sample=sample, finish="length")
                 finally:
                     is_cancelled.set()
+                    self._cancellations.discard(is_cancelled)
                     await asyncio.gather(work, return_exceptions=True)
 
     async def write_whole(self, job: WritingJob) -> tuple[list[list[Continuation]], bool]:
@@ -171,7 +200,18 @@ class WritingService:
         """Return the current values of the gauges for /metrics."""
         return {"writing_requests": self.turnstile.inside, "writing_requests_waiting": self.turnstile.waiting}
 
-    def close(self) -> None:
-        """Wait for the texts that are being written."""
-        self._threads.shutdown()
-        self._short_threads.shutdown()
+    def stop(self) -> None:
+        """End all texts where they are, and write no others."""
+        self._is_stopped = True
+        for is_cancelled in self._cancellations:
+            is_cancelled.set()
+
+    def _stop_at_deadline(self) -> None:
+        seconds = max(0.0, self._options.deadline - ENDING_SECONDS)
+        asyncio.get_running_loop().call_later(seconds, self.stop)
+
+    async def close(self) -> None:
+        """End all texts and wait for the threads, without holding up the event loop, which ends their requests."""
+        self.stop()
+        for threads in (self._threads, self._short_threads):
+            await asyncio.to_thread(threads.shutdown)
