@@ -217,6 +217,31 @@ def test_an_error_of_the_model_ends_all_calls_and_the_next_one_works(engine):
     assert len(texts_in_turn(engine, [[5]], WritingOptions((), 5))[0]) == 5
 
 
+def test_an_error_while_a_text_joins_reaches_its_caller_though_another_thread_does_the_steps(engine):
+    begun, outcomes = threading.Event(), []
+
+    def take(_):
+        begun.set()
+        time.sleep(0.002)
+        return False
+
+    def write(prompt, on_token):
+        try:
+            engine.write([prompt], WritingOptions((), 300), on_token)
+        except MemoryError:
+            outcomes.append(prompt)
+
+    first = threading.Thread(target=write, args=([5], take), daemon=True)
+    first.start()
+    assert begun.wait(60)
+    engine._slots.add = lambda *_: (_ for _ in ()).throw(MemoryError)
+    second = threading.Thread(target=write, args=([6], lambda _: False), daemon=True)
+    second.start()
+    for thread in (first, second):
+        thread.join(60)
+    assert sorted(outcomes) == [[5], [6]]
+
+
 def test_the_others_go_on_while_a_long_prompt_is_read(engine, monkeypatch):
     monkeypatch.setattr(sampling, "PROMPT_TOKENS", 16)
     order = []

@@ -7,6 +7,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import typer
 
@@ -44,8 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit. Exit status: 0 for success, 2 for a mistake of the user, 130 for an interrupt."""
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
-        # Streams that were closed before the start (`>&-`) are None; what is written to them is dropped.
-        sys.stdout, sys.stderr = (each or open(os.devnull, "w", encoding="utf-8") for each in (sys.stdout, sys.stderr))  # noqa: PTH123, SIM115
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:  # it was closed before the start (`>&-`): what is written to it is dropped
+                setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(encoding="utf-8")  # text is always UTF-8, whatever the locale

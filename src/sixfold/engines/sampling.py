@@ -18,6 +18,7 @@ from torch import Tensor
 
 from sixfold.config import Compute, ModelConfig
 from sixfold.decoding.constraints import penalise
+from sixfold.decoding.options import SamplingOptions
 from sixfold.decoding.sampling import distribution, draw
 from sixfold.engines.draft import Draft, GuessCount
 from sixfold.engines.engine import Ids, check_sources, check_targets
@@ -181,8 +182,8 @@ class SamplingEngine:
         """Let a waiting text join, if there is room, or else write one token of each live text."""
         self._drop_texts()
         if (text := self._next_text()) is not None:
-            slot = self._slots.add(text.ids, len(text.ids) + text.limit)
-            self._join(text, slot)
+            self._joining = [text]  # so that it fails with the others if anything does
+            self._join(text, self._slots.add(text.ids, len(text.ids) + text.limit))
         elif self._texts:
             self._step()
 
@@ -207,7 +208,6 @@ class SamplingEngine:
 
     def _join(self, text: LiveText, slot: int) -> None:
         """Feed what the slot lacks of a prompt, while the other texts go on, and write the first token."""
-        self._joining = [text]
         while True:
             rest = text.ids[len(self._slots.tokens[slot]) :]
             logits = self._slots.feed(slot, rest[:PROMPT_TOKENS])
@@ -270,7 +270,9 @@ class SamplingEngine:
     def _choose(self, logits: Float[Tensor, "rows vocab"], texts: Sequence[LiveText]) -> Tensor:
         """Return the next token of each text, drawn by its own rule."""
         tokens = logits.argmax(dim=-1)
-        rules = {text.rule: [row for row, other in enumerate(texts) if other.rule == text.rule] for text in texts}
+        rules: dict[SamplingOptions, list[int]] = {}
+        for row, text in enumerate(texts):
+            rules.setdefault(text.rule, []).append(row)
         for rule, rows in rules.items():
             if rule.is_greedy:
                 continue

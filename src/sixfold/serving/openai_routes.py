@@ -13,7 +13,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 from starlette.responses import Response
 
-from sixfold.errors import SixfoldError
+from sixfold.errors import ModelFileError, SixfoldError
 from sixfold.generation.generator import Prompt
 from sixfold.generation.options import Continuation, GenerateOptions, TextChunk, TextToken
 from sixfold.generation.text_stream import INCOMPLETE
@@ -21,7 +21,7 @@ from sixfold.serving.admission import Admission
 from sixfold.serving.events import STREAM_HEADERS, with_keep_alive
 from sixfold.serving.generate_routes import ERROR_RESPONSES, admit, charge
 from sixfold.serving.openai_schema import ChatRequest, CompletionRequest
-from sixfold.serving.responses import HttpError, JsonResponse, openai_error
+from sixfold.serving.responses import CHANGED_MODEL, HttpError, JsonResponse, openai_error
 from sixfold.serving.writing import WritingJob, WritingService
 
 UNLIMITED = 10**6  # tokens of an answer without a limit: the model's length ends it
@@ -132,6 +132,8 @@ class OpenAIRoutes:
             if include_usage:
                 yield data({**head, "choices": [], "usage": usage(job, count)})
             yield b"data: [DONE]\n\n"
+        except ModelFileError:  # its message has the name of the file, which the client need not know
+            yield data(openai_error(503, CHANGED_MODEL, None))
         except (SixfoldError, HttpError) as error:
             status = error.status if isinstance(error, HttpError) else 400
             yield data(openai_error(status, str(error), error.hint))
